@@ -1,0 +1,109 @@
+// Package lower is the contract between the compiler and the backends that run
+// graphs. lower/host and lower/qnn implement Backend; lower/lowertest runs the
+// same cases against any implementation.
+//
+// Memory: a Mem is allocated by a Compiled and freed by whoever allocated it. A
+// Program reads and writes the buffers of a call while Run lasts and keeps no
+// address of them. A device program uses a Mem's handle and offset only.
+package lower
+
+import (
+	"context"
+	"errors"
+
+	"estream/ir"
+	"estream/ir/quant"
+)
+
+// ErrUnsupported is wrapped by what Supports and Compile return for an op, type
+// or shape that a backend cannot run.
+var ErrUnsupported = errors.New("unsupported")
+
+// A Backend compiles modules for one kind of device. It has no state of its own
+// and is safe for concurrent use.
+type Backend interface {
+	Name() string
+
+	// Supports returns nil, or why v cannot run here, wrapping ErrUnsupported.
+	// It is a pure function of v's op, types and attribute.
+	Supports(v *ir.Value) error
+
+	// Packings returns how this backend's programs read matrices; the first is
+	// the one that pack writes for it.
+	Packings() []Packing
+
+	// Compile lowers the legalized graphs of m that stand on this backend. The
+	// matrices that will be bound are in the packing given, which may be
+	// another backend's.
+	Compile(ctx context.Context, m *ir.Module, p Packing) (Compiled, error)
+
+	// Load is Compile from what Artifact returned.
+	Load(ctx context.Context, artifact []byte) (Compiled, error)
+}
+
+// A Compiled is the programs of one module on one backend. Its methods are safe
+// for concurrent use; Close comes last.
+type Compiled interface {
+	Program(graph string) (Program, error)   // the program of a graph of the module, by its name
+	Artifact() ([]byte, error)               // bytes that Load takes; nil where there is nothing to keep
+	Footprint(graph string, dims Dims) int64 // bytes of working memory that a call of these extents needs beside its buffers
+	Alloc(bytes, align int64) (Mem, error)   // memory for buffers, zeroed; align a power of two
+	Close() error
+}
+
+// A Program is one compiled graph. One Run at a time.
+type Program interface {
+	Run(ctx context.Context, c *Call) error
+}
+
+// A Call is one run of a program.
+type Call struct {
+	In      []Buffer // one for each input of the graph, in order
+	Weights []Buffer // one for each weight of the graph, in order; none in a group call
+	Out     []Buffer // one for each output, in order; an output written in place is given the operand's buffer
+	Group   []Expert // of an expert graph: the experts to run, in this order
+}
+
+// An Expert is one expert of a group call. In the call, the inputs "rows" and
+// "w" of the graph have empty buffers: these fields stand for them. The weight i
+// of the graph lies in Record at its attribute's Offset.
+type Expert struct {
+	Record  Buffer
+	Factors []float32 // one a weight
+	Rows    []int32   // ascending rows of x and y
+	W       []float32 // one a row: what the expert's output is multiplied by
+}
+
+// A Mem is memory that a backend can bind.
+type Mem interface {
+	Bytes() []byte // as the host and pread see it; valid until Free
+	Free() error
+}
+
+// A Buffer is a typed part of a Mem. Extents of Type are numbers. Rows of
+// activations and states stand RowBytes(Type) apart.
+type Buffer struct {
+	Mem    Mem
+	Off    int64 // bytes
+	Len    int64 // bytes
+	Type   ir.Type
+	Factor float32 // of an encoded weight; ignored otherwise
+}
+
+// Bytes returns the buffer's bytes, or nil for the empty Buffer.
+func (b Buffer) Bytes() []byte {
+	if b.Mem == nil {
+		return nil
+	}
+	return b.Mem.Bytes()[b.Off : b.Off+b.Len : b.Off+b.Len]
+}
+
+// A Packing arranges matrices that matmul reads for one kind of program. It may
+// repeat a group's scale or scale by powers of two, and never rounds. Vectors
+// and tables, which no matmul reads, are plain: row after row (see PlainSize).
+type Packing struct {
+	Name   string
+	Size   func(t ir.Type) (int64, error)                     // bytes of a weight [N,K], a multiple of 64
+	Pack   func(dst []byte, m *quant.Matrix) error            // dst has Size bytes
+	Unpack func(src []byte, t ir.Type) (*quant.Matrix, error) // Factor 1; the exact values that were packed
+}

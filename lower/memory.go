@@ -1,0 +1,101 @@
+package lower
+
+import (
+	"fmt"
+
+	"estream/ir"
+)
+
+// Align is what starts of tensors within a record, a state or a workspace are
+// rounded up to, in bytes.
+const Align = 64
+
+// RoundUp returns n rounded up to a multiple of align, a power of two.
+func RoundUp(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
+
+// RowBytes returns the distance between two rows of a tensor, a row being all
+// extents but the first (a vector's rows are its elements). Rows of plain types
+// are packed without gaps. A row of a8 or a8g128 is K int8 codes, a gap to a
+// multiple of 64, then its f32 scales in as many 64-byte lines as they need: it
+// is complete in itself, and rows do not fall on the same cache sets.
+func RowBytes(t ir.Type) int64 {
+	n := int64(1)
+	for _, d := range t.Dims[min(1, len(t.Dims)):] {
+		n *= int64(d.N)
+	}
+	if t.DType.Activation() {
+		k := int64(t.Last().N)
+		scales := 4 * k / int64(t.DType.Group(int(k)))
+		return n / k * (ScaleOffset(t) + RoundUp(scales, Align))
+	}
+	return n * int64(t.DType.Bits()) / 8
+}
+
+// ScaleOffset returns where the scales of a row of a8 or a8g128 start.
+func ScaleOffset(t ir.Type) int64 { return RoundUp(int64(t.Last().N), Align) }
+
+// Size returns the bytes of an activation, or of a state with its parts one
+// after another, each at a multiple of Align. All extents must be numbers.
+func Size(t ir.Type) int64 {
+	if t.DType == ir.State {
+		n := int64(0)
+		for _, p := range t.Parts {
+			n += RoundUp(Size(p), Align)
+		}
+		return n
+	}
+	rows := int64(1)
+	if len(t.Dims) > 0 {
+		rows = int64(t.Dims[0].N)
+	}
+	return rows * RowBytes(t)
+}
+
+// Parts returns the buffers of a state's tensors.
+func (b Buffer) Parts() []Buffer {
+	var parts []Buffer
+	off := b.Off
+	for _, t := range b.Type.Parts {
+		parts = append(parts, Buffer{Mem: b.Mem, Off: off, Len: Size(t), Type: t})
+		off += RoundUp(Size(t), Align)
+	}
+	return parts
+}
+
+// Rows returns rows from to to-1 of an activation.
+func (b Buffer) Rows(from, to int) Buffer {
+	stride := RowBytes(b.Type)
+	t := b.Type
+	t.Dims = append([]ir.Dim{ir.N(to - from)}, t.Dims[1:]...)
+	return Buffer{Mem: b.Mem, Off: b.Off + int64(from)*stride, Len: int64(to-from) * stride, Type: t}
+}
+
+// IsMatrix reports whether weight w of g is read by matmul, and so is packed;
+// other weights are plain.
+func IsMatrix(g *ir.Graph, w *ir.Value) bool {
+	for _, v := range g.Values {
+		if v.Op == ir.MatMul && v.Args[1] == w {
+			return true
+		}
+	}
+	return false
+}
+
+// PlainSize returns the bytes of a plain weight: its elements in order, without
+// gaps; a row of w8 is K codes, then an f16 scale.
+func PlainSize(t ir.Type) (int64, error) {
+	n := int64(1)
+	for _, d := range t.Dims {
+		if d.Sym != "" || d.N <= 0 || n > 1<<46/int64(d.N) {
+			return 0, fmt.Errorf("weight type %s has no size", t)
+		}
+		n *= int64(d.N)
+	}
+	switch {
+	case t.DType.Float():
+		return n * int64(t.DType.Bits()) / 8, nil
+	case t.DType == ir.W8 && t.Rank() == 2:
+		return int64(t.Dims[0].N) * int64(t.Dims[1].N+2), nil
+	}
+	return 0, fmt.Errorf("weight type %s has no plain form", t)
+}

@@ -1,0 +1,127 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrOutside is a file of a checkpoint that is neither in the checkpoint's folder nor in the hub cache around it.
+var ErrOutside = errors.New("outside the checkpoint")
+
+// A folder opens files by name, and none that is elsewhere.
+type folder struct {
+	path string // as the caller named it
+	real string // with links followed
+	root string // what every file must be in, links followed: real, or the hub cache's folder of the model
+}
+
+func openFolder(path string) (folder, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return folder{}, fmt.Errorf("checkpoint %s: %w", path, cause(err))
+	}
+	return folder{path: path, real: abs, root: cacheRoot(abs)}, nil
+}
+
+// cacheRoot returns the folder models--owner--name that dir is in as models--owner--name/snapshots/revision, for
+// that is where the links of a snapshot lead (blobs/hash). Elsewhere it returns dir.
+func cacheRoot(dir string) string {
+	for d := dir; ; {
+		parent := filepath.Dir(d)
+		model := filepath.Dir(parent)
+		if filepath.Base(parent) == "snapshots" && strings.HasPrefix(filepath.Base(model), "models--") {
+			return model
+		}
+		if parent == d {
+			return dir
+		}
+		d = parent
+	}
+}
+
+// file is the path of a file for the caller: links are not followed.
+func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+
+// has reports whether the folder itself has that entry, be it a link to nothing.
+func (f folder) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(f.real, name))
+	return err == nil
+}
+
+// local refuses names that lead out of the folder as they are written.
+func (f folder) local(name string) error {
+	up := func(part string) bool { return part == ".." }
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+	if !filepath.IsLocal(name) || slices.ContainsFunc(parts, up) {
+		return fmt.Errorf("checkpoint %s: file %.200q: %w", f.path, name, ErrOutside)
+	}
+	return nil
+}
+
+// find returns the real path of a file of the folder. Where there is none, the error is fs.ErrNotExist.
+func (f folder) find(name string) (string, error) {
+	if err := f.local(name); err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(f.real, name))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.file(name), cause(err))
+	}
+	if rel, err := filepath.Rel(f.root, real); err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s: a link to %s: %w", f.file(name), real, ErrOutside)
+	}
+	return real, nil
+}
+
+// open opens a file of the folder, which must be a regular one, and returns its size.
+func (f folder) open(name string) (*os.File, int64, error) {
+	real, err := f.find(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := os.Stat(real) // before opening, which would wait at a pipe
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: not a regular file (%s)", f.file(name), info.Mode().Type())
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.Open(real)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", f.file(name), cause(err))
+	}
+	return file, info.Size(), nil
+}
+
+// read returns a whole file of at most limit bytes.
+func (f folder) read(name string, limit int64) ([]byte, error) {
+	file, size, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if size > limit {
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", f.file(name), size, limit)
+	}
+	text := make([]byte, size)
+	if err := readAt(file, text, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.file(name), err)
+	}
+	return text, nil
+}
+
+// cause strips the path that os put into err: errors here name the path the caller knows.
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}

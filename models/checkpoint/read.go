@@ -1,0 +1,81 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// readSize is how many bytes a Read asks for at once: few enough to stay in cache until they are decoded.
+const readSize = 256 << 10
+
+func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
+	p, ok := s.at[name]
+	if !ok {
+		return fmt.Errorf("checkpoint %s: no tensor %q", s.home.path, name)
+	}
+	err := s.read(ctx, p, row, rows, dst)
+	if err != nil {
+		return fmt.Errorf("%s: tensor %q: %w", p.shard.path, name, err)
+	}
+	return nil
+}
+
+func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []float32) error {
+	t := dtypes[p.DType]
+	if t.decode == nil {
+		return fmt.Errorf("%s does not decode to float32", p.DType)
+	}
+	first, err := span(p.Shape, row, rows, len(dst))
+	if err != nil {
+		return err
+	}
+	buf := s.buffers.Get().(*[readSize]byte)
+	defer s.buffers.Put(buf)
+	width := int64(t.bits)
+	most := (readSize - 1) * 8 / t.bits &^ 7 // a multiple of 8: each read begins at the same bit of a byte
+	for at := first * width; len(dst) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(dst), most)
+		bit := int(at % 8)
+		raw := buf[:(bit+n*t.bits+7)/8]
+		if err := readAt(p.shard.file, raw, p.begin+at/8); err != nil {
+			return err
+		}
+		t.decode(dst[:n], raw, bit)
+		dst = dst[n:]
+		at += int64(n) * width
+	}
+	return nil
+}
+
+// span checks a range of rows against shape and the room for it, and returns its first element.
+func span(shape []int, row, rows, room int) (first int64, err error) {
+	dims := shape
+	if len(dims) == 0 {
+		dims = []int{1}
+	}
+	if row < 0 || rows < 0 || rows > dims[0]-row {
+		return 0, fmt.Errorf("rows [%d,%d+%d) of %d", row, row, rows, dims[0])
+	}
+	inner, _ := elements(dims[1:])
+	if int64(rows)*inner != int64(room) {
+		return 0, fmt.Errorf("%d rows of %d elements do not fit %d", rows, inner, room)
+	}
+	return int64(row) * inner, nil
+}
+
+// readAt fills p from r.
+func readAt(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(p), off, err)
+}

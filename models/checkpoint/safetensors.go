@@ -1,0 +1,185 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const (
+	extension = ".safetensors"
+	modelName = "model" + extension
+	maxConfig = 16 << 20
+)
+
+// SafeTensors opens a .safetensors file, or a folder by its model.safetensors.index.json, else its
+// model.safetensors. It opens no other weights of a folder. config.json is beside the weights.
+var SafeTensors = Format{Name: "safetensors", Match: matchSafeTensors, Open: openSafeTensors}
+
+func matchSafeTensors(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return err == nil && filepath.Ext(path) == extension
+	}
+	home := folder{real: path}
+	if home.has(indexName) || home.has(modelName) {
+		return true
+	}
+	entries, _ := os.ReadDir(path)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return numberedName.MatchString(e.Name()) })
+}
+
+// safeTensors is an open checkpoint.
+type safeTensors struct {
+	home    folder
+	shards  []*shard
+	tensors []Tensor
+	at      map[string]place
+	buffers sync.Pool // of *[readSize]byte
+}
+
+// A shard is one open file.
+type shard struct {
+	name string // as its folder or the index spells it
+	path string
+	file *os.File
+	size int64
+}
+
+// A place is where a tensor is.
+type place struct {
+	entry
+	shard *shard
+}
+
+func openSafeTensors(path string, opt Options) (Checkpoint, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", path, cause(err))
+	}
+	dir, name := path, ""
+	if !info.IsDir() {
+		dir, name = filepath.Dir(path), filepath.Base(path)
+	}
+	home, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := newSafeTensors(home)
+	if err := s.load(name, opt); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	slices.SortFunc(s.tensors, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+func newSafeTensors(home folder) *safeTensors {
+	s := &safeTensors{home: home, at: map[string]place{}}
+	s.buffers.New = func() any { return new([readSize]byte) }
+	return s
+}
+
+// load opens the file of that name, or without a name the weights of the folder.
+func (s *safeTensors) load(name string, opt Options) error {
+	switch {
+	case name != "":
+		return s.add(name)
+	case opt.IgnoreIndex:
+		names, err := s.home.numbered()
+		if err == nil && len(names) == 0 {
+			names = []string{modelName}
+		}
+		return errors.Join(err, s.add(names...))
+	case s.home.has(indexName):
+		return s.addIndexed()
+	case s.home.has(modelName):
+		return s.add(modelName)
+	}
+	return fmt.Errorf("checkpoint %s: numbered shards without %s; download it, or ignore the index to read them: %w",
+		s.home.path, indexName, ErrIncomplete)
+}
+
+func (s *safeTensors) addIndexed() error {
+	x, err := readIndex(s.home)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, name := range x.shards() {
+		if _, err := s.home.find(name); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, name)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return x.missing(missing, s.home)
+	}
+	if err := s.add(x.shards()...); err != nil {
+		return err
+	}
+	return x.check(s.at, s.home)
+}
+
+// numberedTensors returns where the numbered shards of a folder hold what, or nothing if they are not in order.
+func numberedTensors(home folder) map[string]place {
+	s := newSafeTensors(home)
+	defer s.Close()
+	names, err := home.numbered()
+	if err != nil || s.add(names...) != nil {
+		return nil
+	}
+	return s.at
+}
+
+// add opens files and takes in their tensors.
+func (s *safeTensors) add(names ...string) error {
+	for _, name := range names {
+		file, size, err := s.home.open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", err, ErrIncomplete)
+		}
+		if err != nil {
+			return err
+		}
+		sh := &shard{name: name, path: s.home.file(name), file: file, size: size}
+		s.shards = append(s.shards, sh)
+		entries, err := parseHeader(sh.path, file, size)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if other, ok := s.at[e.Name]; ok {
+				return &FormatError{File: sh.path, Tensor: e.Name, Rule: RuleTensor, Detail: other.shard.name + " holds it too"}
+			}
+			s.at[e.Name] = place{e, sh}
+			s.tensors = append(s.tensors, e.Tensor)
+		}
+	}
+	return nil
+}
+
+func (s *safeTensors) Config() ([]byte, error) { return s.home.read("config.json", maxConfig) }
+
+func (s *safeTensors) Tensors() []Tensor { return s.tensors }
+
+func (s *safeTensors) Files() []File {
+	files := make([]File, len(s.shards))
+	for i, sh := range s.shards {
+		files[i] = File{Path: sh.path, Size: sh.size}
+	}
+	return files
+}
+
+func (s *safeTensors) Close() error {
+	var errs []error
+	for _, sh := range s.shards {
+		errs = append(errs, sh.file.Close())
+	}
+	return errors.Join(errs...)
+}

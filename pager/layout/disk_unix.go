@@ -1,0 +1,52 @@
+//go:build linux || darwin
+
+package layout
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeSpace is how many bytes may still be written to the file system of dir.
+func freeSpace(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	blocks, size := uint64(st.Bavail), uint64(st.Bsize)
+	if size != 0 && blocks > math.MaxInt64/size {
+		return math.MaxInt64, nil
+	}
+	return int64(blocks * size), nil
+}
+
+// lock takes the lock on f, which falls with the process. File systems without
+// locks go without.
+func lock(f *os.File) error {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err {
+		case nil, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK:
+			return nil
+		case unix.EINTR:
+		default:
+			return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+	}
+}
+
+// locked reports whether someone else holds the lock on f.
+func locked(f *os.File) bool {
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

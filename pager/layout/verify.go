@@ -1,0 +1,140 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// maxDamage bounds the errors that one Verify collects.
+const maxDamage = 20
+
+// Verify reads the whole package again and compares every checksum. progress,
+// if there is one, is told of bytes done and in all, from the calling
+// goroutine. The error joins one error for each damaged thing, naming file,
+// thing and offset, up to twenty: an [*Error], or what a read returned. When ctx
+// ends, its error is returned instead.
+func Verify(ctx context.Context, p *Package, progress func(done, total int64)) error {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("package: %w", err)
+	}
+	defer root.Close()
+	r := &rereader{buf: make([]byte, BlockSize), progress: progress}
+	var files [][]section
+	for _, f := range p.Manifest.Files {
+		sections := p.Manifest.sections(f)
+		for _, s := range sections {
+			r.total += s.length
+		}
+		files = append(files, sections)
+	}
+	for i, f := range p.Manifest.Files {
+		r.file(ctx, root, f.Name, files[i])
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("verify %s: %w", p.Dir, err)
+	}
+	if err := errors.Join(r.damage...); err != nil {
+		return fmt.Errorf("package %s is damaged; copy or pack it again:\n%w", p.Dir, err)
+	}
+	return nil
+}
+
+// A section is a range of a file with a checksum.
+type section struct {
+	thing          string // empty for the file itself
+	offset, length int64
+	crc            uint32
+}
+
+// sections lists what in f has a checksum.
+func (m *Manifest) sections(f FileSum) []section {
+	var out []section
+	switch f.Name {
+	case ExpertsName:
+		for _, r := range m.Experts {
+			out = append(out, section{expertName(r), r.Offset, r.Length, r.CRC})
+		}
+	case DenseName:
+		for _, r := range m.Dense {
+			out = append(out, section{denseName(r), r.Offset, r.Length, r.CRC})
+		}
+		for _, r := range m.Rows {
+			for i, crc := range r.Blocks {
+				offset, length := r.Block(i)
+				out = append(out, section{fmt.Sprintf("%s block %d", rowsName(r), i), offset, length, crc})
+			}
+		}
+	default:
+		out = append(out, section{"", 0, f.Size, f.CRC})
+		for i, a := range m.Artifacts {
+			if a.File == f.Name {
+				out = append(out, section{artifactName(i, a), a.Offset, a.Length, a.CRC})
+			}
+		}
+	}
+	return out
+}
+
+type rereader struct {
+	buf         []byte
+	progress    func(done, total int64)
+	done, total int64
+	damage      []error
+}
+
+// file re-reads sections of one file until ctx ends or the damage is enough.
+func (r *rereader) file(ctx context.Context, root *os.Root, name string, sections []section) {
+	if len(r.damage) == maxDamage || ctx.Err() != nil {
+		return
+	}
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		r.damage = append(r.damage, err)
+		return
+	}
+	defer f.Close()
+	for _, s := range sections {
+		got, err := r.sum(ctx, f, s)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			r.damage = append(r.damage, fmt.Errorf("%s: %s at offset %d: %w", name, s.thing, s.offset, err))
+		case got != s.crc:
+			rule := fmt.Sprintf("checksum of %d bytes at offset %d is %08x, not %08x", s.length, s.offset, got, s.crc)
+			r.damage = append(r.damage, &Error{name, s.thing, rule})
+		}
+		if len(r.damage) == maxDamage {
+			return
+		}
+	}
+}
+
+// sum is the checksum of a section as it is on flash.
+func (r *rereader) sum(ctx context.Context, f io.ReaderAt, s section) (uint32, error) {
+	var crc uint32
+	for at, end := s.offset, s.offset+s.length; at < end; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		chunk := r.buf[:min(end-at, BlockSize)]
+		if n, err := f.ReadAt(chunk, at); n < len(chunk) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+		crc = crc32.Update(crc, castagnoli, chunk)
+		at += int64(len(chunk))
+		r.done += int64(len(chunk))
+		if r.progress != nil {
+			r.progress(r.done, r.total)
+		}
+	}
+	return crc, nil
+}

@@ -21,3 +21,49 @@ type Matrix struct {
 	Scale  []uint16  // [N][K/g] IEEE half precision, encodings only
 	Factor float32   // a power of two for the whole matrix; 1 for plain types
 }
+
+// At returns the logical value of row n and column k.
+func (m *Matrix) At(n, k int) float32 {
+	if !m.DType.Encoded() {
+		return m.F[n*m.K+k]
+	}
+	g := m.DType.Group(m.K)
+	return float32(m.Q[n*m.K+k]) * (FromF16(m.Scale[n*(m.K/g)+k/g]) * m.Factor)
+}
+
+// Row sets dst [K] to the logical values of row n.
+func (m *Matrix) Row(n int, dst []float32) {
+	if !m.DType.Encoded() {
+		copy(dst, m.F[n*m.K:(n+1)*m.K])
+		return
+	}
+	g := m.DType.Group(m.K)
+	for k := 0; k < m.K; k += g {
+		s := FromF16(m.Scale[(n*m.K+k)/g]) * m.Factor
+		for i, q := range m.Q[n*m.K+k : n*m.K+k+g] {
+			dst[k+i] = float32(q) * s
+		}
+	}
+}
+
+// Values returns the logical values [N][K].
+func (m *Matrix) Values() []float32 {
+	v := make([]float32, m.N*m.K)
+	for n := range m.N {
+		m.Row(n, v[n*m.K:(n+1)*m.K])
+	}
+	return v
+}
+
+// RowsOf returns rows from..to-1 as a Matrix that shares m's memory.
+func (m *Matrix) RowsOf(from, to int) *Matrix {
+	v := *m
+	v.N = to - from
+	if !m.DType.Encoded() {
+		v.F = m.F[from*m.K : to*m.K]
+		return &v
+	}
+	groups := m.K / m.DType.Group(m.K)
+	v.Q, v.Scale = m.Q[from*m.K:to*m.K], m.Scale[from*groups:to*groups]
+	return &v
+}

@@ -1,0 +1,135 @@
+package interp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"estream/ir"
+)
+
+// attention lets each token attend to the rows of its sequence, the parent's
+// prefix first, up to itself.
+func attention(c *Call) (*Tensor, error) {
+	a, q, state := c.Value.Attr.(ir.AttentionAttr), c.Args[0], c.Args[1]
+	spans, err := rowSpans(c.Args[2], c.Args[3], c.Args[4], q.Type.Dims[0].N, state.Parts[0].Type.Dims[0].N)
+	if err != nil {
+		return nil, err
+	}
+	m := mixer{q: q, k: state.Parts[0], v: state.Parts[1], out: New(c.Type), scale: a.Scale}
+	for b, s := range spans {
+		prefix, first, err := parentRows(c, spans, b)
+		if err != nil {
+			return nil, fmt.Errorf("sequence %d: %w", b, err)
+		}
+		for t := s.from; t < s.to; t++ {
+			at, from := prefix+s.past+t-s.from, 0
+			if a.Window > 0 {
+				from = max(0, at+1-a.Window)
+			}
+			var rows []int
+			for j := from; j <= at; j++ {
+				if j < prefix {
+					rows = append(rows, first+j)
+				} else {
+					rows = append(rows, s.base+j-prefix)
+				}
+			}
+			m.token(t, rows, nil)
+		}
+	}
+	return m.out, nil
+}
+
+// parentRows returns how many rows of its parent sequence b sees before its
+// own, and where they start. The op has no operand for that number: it is the
+// position of b's first token, in the layer's input pos, less b's own rows.
+func parentRows(c *Call, spans []span, b int) (n, first int, err error) {
+	parents, s := c.Args[5].I, spans[b]
+	p := int(parents[b])
+	if p == -1 || s.from == s.to {
+		return 0, 0, nil
+	}
+	if p < 0 || p >= len(spans) || parents[p] != -1 {
+		return 0, 0, fmt.Errorf("parent %d is not a sequence of the step without a parent", p)
+	}
+	pos := c.frame.graph.Value("pos")
+	if pos == nil || pos.Op != ir.Input || len(c.frame.in["pos"].I) < s.to {
+		return 0, 0, fmt.Errorf("it has a parent, and the graph has no input pos i32[T] to tell how much of it is shared")
+	}
+	n = int(c.frame.in["pos"].I[s.from]) - s.past
+	if n < 0 || n > spans[p].rows() {
+		return 0, 0, fmt.Errorf("it starts behind %d rows of parent %d, which has %d", n, p, spans[p].rows())
+	}
+	return n, spans[p].base, nil
+}
+
+// attentionMasked attends to past and new rows alike, as the mask says, which
+// also holds what a window hides. A key at -Inf is not read.
+func attentionMasked(c *Call) (*Tensor, error) {
+	a, q, mask := c.Value.Attr.(ir.AttentionAttr), c.Args[0], c.Args[5]
+	m := mixer{q: q, k: stack(c.Args[1], c.Args[3]), v: stack(c.Args[2], c.Args[4]), out: New(c.Type), scale: a.Scale}
+	keys := m.k.Type.Dims[0].N
+	if n := mask.Type.Last().N; n != keys {
+		return nil, fmt.Errorf("the mask %s has %d columns for %d keys", mask.Type, n, keys)
+	}
+	for t := range q.Type.Dims[0].N {
+		row := mask.F[t*keys : (t+1)*keys]
+		var rows []int
+		for j, e := range row {
+			if !math.IsInf(float64(e), -1) {
+				rows = append(rows, j)
+			}
+		}
+		m.token(t, rows, row)
+	}
+	return m.out, nil
+}
+
+// stack returns the rows of x, then those of y.
+func stack(x, y *Tensor) *Tensor {
+	t := x.Type
+	t.Dims = slices.Clone(t.Dims)
+	t.Dims[0].N += y.Type.Dims[0].N
+	return &Tensor{Type: t, F: slices.Concat(x.F, y.F)}
+}
+
+// A mixer mixes values v [S,G,Dv] by how keys k [S,G,D] meet queries q [T,H,D].
+type mixer struct {
+	q, k, v, out *Tensor
+	scale        float64
+}
+
+// token attends from token t to the given rows; bias, if any, is added to the
+// score of each row. A token that sees no row gets zeros.
+func (m mixer) token(t int, rows []int, bias []float32) {
+	heads, groups := m.q.Type.Dims[1].N, m.k.Type.Dims[1].N
+	for h := range heads {
+		g := h / (heads / groups)
+		q, p := m.q.head(t, h), make([]float64, len(rows))
+		for i, row := range rows {
+			for l, e := range m.k.head(row, g) {
+				p[i] += float64(q[l]) * float64(e)
+			}
+			p[i] *= m.scale
+			if bias != nil {
+				p[i] += float64(bias[row])
+			}
+		}
+		sum := make([]float64, m.v.Type.Last().N)
+		for i, w := range normalize(p) {
+			for l, e := range m.v.head(rows[i], g) {
+				sum[l] += w * float64(e)
+			}
+		}
+		for l, e := range sum {
+			m.out.head(t, h)[l] = float32(e)
+		}
+	}
+}
+
+// head returns the vector of head h in row i of t [rows,heads,D].
+func (t *Tensor) head(i, h int) []float32 {
+	heads, d := t.Type.Dims[1].N, t.Type.Dims[2].N
+	return t.F[(i*heads+h)*d : (i*heads+h+1)*d]
+}

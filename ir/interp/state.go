@@ -1,0 +1,87 @@
+package interp
+
+import (
+	"fmt"
+	"slices"
+)
+
+// appendRows writes the step's rows behind each sequence's own.
+func appendRows(c *Call) (*Tensor, error) {
+	state, rows := c.Args[0], c.Args[4:]
+	capacity := state.Parts[0].Type.Dims[0].N
+	for _, p := range state.Parts {
+		capacity = min(capacity, p.Type.Dims[0].N)
+	}
+	spans, err := rowSpans(c.Args[1], c.Args[2], c.Args[3], rows[0].Type.Dims[0].N, capacity)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range state.Parts {
+		width := len(p.F) / max(p.Type.Dims[0].N, 1)
+		for _, s := range spans {
+			p.store((s.base+s.past)*width, rows[i].F[s.from*width:s.to*width])
+		}
+	}
+	return state, nil
+}
+
+// store writes values from element at on, rounded to t's type.
+func (t *Tensor) store(at int, values []float32) {
+	for i, x := range values {
+		t.F[at+i] = round(t.Type.DType, x)
+	}
+}
+
+// window returns the spans of a step over a window state [B,K-1,D].
+func window(state, seq, x *Tensor) (part *Tensor, spans []span, err error) {
+	part = state.Parts[0]
+	if spans, err = tokens(seq.I, x.Type.Dims[0].N); err != nil {
+		return nil, nil, err
+	}
+	if n := part.Type.Dims[0].N; n != len(spans) {
+		return nil, nil, fmt.Errorf("the state %s holds %d sequences, the step %d", state.Type, n, len(spans))
+	}
+	return part, spans, nil
+}
+
+// history returns the rows of the window of sequence b and then its rows of x.
+func history(part *Tensor, b int, s span, x *Tensor) []float32 {
+	keep, d := part.Type.Dims[1].N, part.Type.Last().N
+	return slices.Concat(part.F[b*keep*d:(b+1)*keep*d], x.F[s.from*d:s.to*d])
+}
+
+func conv(c *Call) (*Tensor, error) {
+	x, taps, out := c.Args[0], c.Args[1], New(c.Type)
+	part, spans, err := window(c.Args[2], c.Args[3], x)
+	if err != nil {
+		return nil, err
+	}
+	d, k := taps.Type.Dims[0].N, taps.Type.Dims[1].N
+	for b, s := range spans {
+		rows := history(part, b, s, x)
+		for t := range s.to - s.from {
+			for ch := range d {
+				sum := 0.0
+				for j := range k {
+					sum += float64(rows[(t+j)*d+ch]) * float64(taps.F[ch*k+j])
+				}
+				out.F[(s.from+t)*d+ch] = float32(sum)
+			}
+		}
+	}
+	return out, nil
+}
+
+// shift keeps the last rows of each sequence.
+func shift(c *Call) (*Tensor, error) {
+	part, spans, err := window(c.Args[0], c.Args[1], c.Args[2])
+	if err != nil {
+		return nil, err
+	}
+	size := part.Type.Dims[1].N * part.Type.Last().N
+	for b, s := range spans {
+		rows := history(part, b, s, c.Args[2])
+		part.store(b*size, rows[len(rows)-size:])
+	}
+	return c.Args[0], nil
+}

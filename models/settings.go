@@ -1,0 +1,186 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Settings are the keys of one object of config.json. They record which keys
+// were read, so that a key nobody read can be refused, and keep the first error,
+// which Build returns: after one, and on nil Settings, the accessors return
+// defaults. An absent key has its default, which becomes a note; null has it too.
+type Settings struct {
+	where  string // stands before a key in messages
+	values map[string]any
+	read   map[string]bool
+	absent map[string]string // the defaults taken
+	within map[string]*Settings
+	err    *error
+}
+
+func newSettings(where string, values map[string]any, err *error) *Settings {
+	return &Settings{where: where, values: values, read: map[string]bool{}, absent: map[string]string{}, within: map[string]*Settings{}, err: err}
+}
+
+// Has reports whether the key is there and not null; it does not count as reading it.
+func (s *Settings) Has(key string) bool { return s != nil && s.values[key] != nil }
+
+// Err returns the first error, if there is one.
+func (s *Settings) Err() error {
+	if s == nil {
+		return nil
+	}
+	return *s.err
+}
+
+// Refuse records as the first error, unless there is one, that the key's value is not what is wanted.
+func (s *Settings) Refuse(key, want string) {
+	if s == nil || *s.err != nil {
+		return
+	}
+	if !s.Has(key) {
+		*s.err = fmt.Errorf("%s%s is not there: want %s", s.where, key, want)
+		return
+	}
+	*s.err = fmt.Errorf("%s%s is %s: want %s", s.where, key, show(s.values[key]), want)
+}
+
+// Int returns a whole number from 0 to 1<<31-1.
+func (s *Settings) Int(key string, def int) int { return s.intIn(key, def, 0, math.MaxInt32) }
+
+func (s *Settings) intIn(key string, def, least, most int) int {
+	return get(s, key, def, fmt.Sprintf("a whole number from %d to %d", least, most), func(v any) (int, bool) {
+		f, ok := number(v)
+		return int(f), ok && f >= float64(least) && f <= float64(most) && f == math.Trunc(f)
+	})
+}
+
+// Float returns a finite number that is not negative.
+func (s *Settings) Float(key string, def float64) float64 {
+	return s.floatIn(key, def, "a number from 0", func(f float64) bool { return f >= 0 })
+}
+
+func (s *Settings) floatIn(key string, def float64, want string, ok func(float64) bool) float64 {
+	return get(s, key, def, want, func(v any) (float64, bool) {
+		f, is := number(v)
+		return f, is && ok(f)
+	})
+}
+
+// Bool returns true or false.
+func (s *Settings) Bool(key string, def bool) bool {
+	return get(s, key, def, "true or false", func(v any) (bool, bool) { b, ok := v.(bool); return b, ok })
+}
+
+// String returns a text.
+func (s *Settings) String(key, def string) string {
+	return get(s, key, def, "a text", func(v any) (string, bool) { t, ok := v.(string); return t, ok })
+}
+
+// Strings returns a list of texts; nil if there is none.
+func (s *Settings) Strings(key string) []string {
+	return get(s, key, nil, "a list of texts", func(v any) ([]string, bool) {
+		list, ok := v.([]any)
+		texts := []string{}
+		for _, e := range list {
+			t, is := e.(string)
+			texts, ok = append(texts, t), ok && is
+		}
+		return texts, ok
+	})
+}
+
+// Object returns the settings of an object; nil, which reads as all defaults, if there is none.
+func (s *Settings) Object(key string) *Settings {
+	object := get(s, key, nil, "an object", func(v any) (map[string]any, bool) { m, ok := v.(map[string]any); return m, ok })
+	if object == nil {
+		return nil
+	}
+	if s.within[key] == nil {
+		s.within[key] = newSettings(s.where+key+".", object, s.err)
+	}
+	return s.within[key]
+}
+
+func get[T any](s *Settings, key string, def T, want string, convert func(any) (T, bool)) T {
+	if s == nil {
+		return def
+	}
+	s.read[key] = true
+	v, there := s.values[key]
+	if !there {
+		s.absent[key] = fmt.Sprint(def)
+	}
+	if v == nil {
+		return def
+	}
+	x, ok := convert(v)
+	if !ok {
+		s.Refuse(key, want)
+		return def
+	}
+	return x
+}
+
+func number(v any) (float64, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// defaults lists the keys that were read but are not there, and what was taken.
+func (s *Settings) defaults() []string {
+	if s == nil {
+		return nil
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(s.absent)) {
+		list = append(list, fmt.Sprintf("%s%s is not there: %s is taken", s.where, key, s.absent[key]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.within)) {
+		list = append(list, s.within[key].defaults()...)
+	}
+	return list
+}
+
+// unread lists the keys that were not read and might matter, with their values.
+func (s *Settings) unread(ignored []string) []string {
+	if s == nil {
+		return nil
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(s.values)) {
+		v := s.values[key]
+		switch {
+		case s.within[key] != nil:
+			list = append(list, s.within[key].unread(ignored)...)
+		case !s.read[key] && !slices.Contains(ignored, key) && !harmless(key, v):
+			list = append(list, fmt.Sprintf("%s%s is %s", s.where, key, show(v)))
+		}
+	}
+	return list
+}
+
+// harmless reports whether a value asks for nothing, or for what every family does.
+func harmless(key string, v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !x
+	case string:
+		return x == "" || key == "hidden_act" && x == "silu"
+	case []any:
+		return len(x) == 0
+	case map[string]any:
+		return len(x) == 0
+	}
+	f, ok := number(v)
+	return ok && f == 1 && (key == "partial_rotary_factor" || key == "pretraining_tp")
+}

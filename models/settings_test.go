@@ -1,0 +1,79 @@
+package models_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/models"
+)
+
+// A setting that nothing reads is refused unless it asks for nothing or is known to change nothing.
+func TestUnreadSettings(t *testing.T) {
+	const end = ": the family does not know this setting, and ignoring it could change the model; remove what changes nothing"
+	for _, c := range []struct {
+		edits map[string]any
+		want  string // empty: accepted
+	}{
+		{map[string]any{"attention_bias": false, "hidden_act": "silu", "rope_scaling": nil, "sliding_window": nil, "mlp_only_layers": []int{}, "quantization_config": map[string]any{}}, ""},
+		{map[string]any{"torch_dtype": "bfloat16", "initializer_range": 0.02, "eos_token_id": 7, "transformers_version": "5.24.0"}, ""},
+		{map[string]any{"rope_parameters": map[string]any{"rope_type": "default"}, "partial_rotary_factor": 1.0, "own_training_key": 3}, ""},
+		{map[string]any{"attention_bias": true}, "config.json: attention_bias is true"},
+		{map[string]any{"hidden_act": "gelu", "sliding_window": 4096}, `config.json: hidden_act is "gelu"; config.json: sliding_window is 4096`},
+		{map[string]any{"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor is 0.5"},
+		{map[string]any{"rope_scaling": map[string]any{"type": "linear", "factor": 2}}, `config.json: rope_scaling is {"factor":2,"rope_type":"linear"}`},
+		{map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn"}}, `config.json: rope_scaling is {"rope_type":"yarn"}`},
+		{map[string]any{"layer_types": []string{"sliding_attention", "full_attention", "sliding_attention", "full_attention"}},
+			`config.json: layer_types is ["sliding_attention","full_attention","sliding_attention"...`},
+	} {
+		f := toy()
+		f.Ignored = []string{"own_training_key"}
+		_, err := models.Build(f, readConfig(t, c.edits))
+		if c.want == "" {
+			require.NoError(t, err, c.edits)
+			continue
+		}
+		require.EqualError(t, err, "models: family toy: "+c.want+end)
+	}
+}
+
+func TestAccessors(t *testing.T) {
+	edits := map[string]any{"i": 3, "f": 0.25, "b": true, "s": "greedy", "list": []string{"conv", "attn"}, "null": nil, "rope_scaling": map[string]any{"type": "yarn", "factor": 40, "extra": 1}}
+	f := toy()
+	f.Config = func(c *models.Config) {
+		require.Equal(t, []any{3, 0.25, true, "greedy"}, []any{c.Int("i", 0), c.Float("f", 0), c.Bool("b", false), c.String("s", "")})
+		require.Equal(t, []string{"conv", "attn"}, c.Strings("list"))
+		require.Equal(t, []any{7, 7.5, true, "x"}, []any{c.Int("none", 7), c.Float("null", 7.5), c.Bool("null", true), c.String("none", "x")})
+		require.Nil(t, c.Strings("none"))
+		yarn := c.Object("rope_scaling")
+		require.Equal(t, []any{40.0, "yarn", 32}, []any{yarn.Float("factor", 0), yarn.String("rope_type", ""), yarn.Int("beta_fast", 32)})
+		require.Nil(t, c.Object("none"))
+		require.Equal(t, 5, c.Object("none").Object("deeper").Int("x", 5), "settings that are not there read as defaults")
+	}
+	_, err := models.Build(f, readConfig(t, edits))
+	require.ErrorContains(t, err, "config.json: rope_scaling.extra is 1: the family does not know")
+}
+
+func TestAccessorErrors(t *testing.T) {
+	for _, c := range []struct {
+		value any
+		read  func(c *models.Config)
+		want  string
+	}{
+		{-4, func(c *models.Config) { c.Int("key", 0) }, "key is -4: want a whole number from 0 to 2147483647"},
+		{1 << 31, func(c *models.Config) { c.Int("key", 0) }, "key is 2147483648: want a whole number from 0 to 2147483647"},
+		{-0.5, func(c *models.Config) { c.Float("key", 0) }, "key is -0.5: want a number from 0"},
+		{1, func(c *models.Config) { c.Bool("key", false) }, "key is 1: want true or false"},
+		{1, func(c *models.Config) { c.String("key", "") }, "key is 1: want a text"},
+		{[]any{"a", 1}, func(c *models.Config) { c.Strings("key") }, `key is ["a",1]: want a list of texts`},
+		{[]any{}, func(c *models.Config) { c.Object("key") }, "key is []: want an object"},
+		{map[string]any{"in": "x"}, func(c *models.Config) { c.Object("key").Int("in", 0) }, `key.in is "x": want a whole number from 0 to 2147483647`},
+		{"noaux_tc", func(c *models.Config) { c.Refuse("key", "greedy"); c.Refuse("key", "what is wanted second") }, `key is "noaux_tc": want greedy`},
+		{absent, func(c *models.Config) { c.Refuse("key", "a number") }, "key is not there: want a number"},
+	} {
+		f := toy()
+		f.Config = c.read
+		_, err := models.Build(f, readConfig(t, map[string]any{"key": c.value}))
+		require.EqualError(t, err, "models: family toy: config.json: "+c.want)
+	}
+}

@@ -1,7 +1,9 @@
 package quant
 
-// ratios are the values of max|w|/scale that a search tries: 7 leaves out
-// nothing; larger ones cut off the largest weights, smaller ones spread codes wider.
+import "math"
+
+// ratios are the values of max|w|/scale that a search tries: 7 makes the largest
+// weight the last code, more cuts it off, less leaves room beyond it.
 var ratios = [...]float64{7, 6.6, 7.3, 7.6, 8, 8.4, 8.8, 9.3, 9.9, 10.6}
 
 // A searcher finds scales of groups for codes -7..7, without calibration data.
@@ -9,7 +11,7 @@ type searcher struct {
 	a []float64 // magnitudes of a group: symmetric codes make signs irrelevant
 }
 
-// best returns the scale, of 11 significant bits, with the least squared error
+// best returns the storable scale with the least squared error
 // among max|w|/ratio and what least squares makes of the best of them; 0 for a
 // group of zeros.
 func (s *searcher) best(w []float32) float64 {
@@ -18,21 +20,18 @@ func (s *searcher) best(w []float32) float64 {
 		return 0
 	}
 	for i, v := range w {
-		s.a[i] = float64(v)
-		if v < 0 {
-			s.a[i] = -s.a[i]
-		}
+		s.a[i] = math.Abs(float64(v))
 	}
-	scale := round11(most / ratios[0])
+	scale := storable(most/ratios[0], 7)
 	least := s.error(scale)
 	for _, r := range ratios[1:] {
-		c := round11(most / r)
+		c := storable(most/r, 7)
 		if e := s.error(c); e < least {
 			scale, least = c, e
 		}
 	}
 	for {
-		c := round11(s.fit(scale))
+		c := storable(s.fit(scale), 7)
 		e := s.error(c)
 		if e >= least {
 			return scale

@@ -66,21 +66,24 @@ func TestEncodeZeros(t *testing.T) {
 
 func TestEncodeProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	sources := map[string]func() float32{
-		"normal":    func() float32 { return float32(r.NormFloat64()) * 0.02 },
-		"outliers":  func() float32 { return float32(math.Pow(r.NormFloat64(), 5)) },
-		"subnormal": func() float32 { return math.Float32frombits(r.Uint32() & 0x800fffff) },
-		"huge":      func() float32 { return (r.Float32() - 0.5) * 3e38 },
-		"sparse":    func() float32 { return float32(max(0, r.NormFloat64()-2)) },
-		"any bits":  func() float32 { return math.Float32frombits(r.Uint32() & 0xff7fffff) },
-	}
-	for name, source := range sources {
+	for _, c := range []struct {
+		name   string
+		source func() float32
+	}{
+		{"normal", func() float32 { return float32(r.NormFloat64()) * 0.02 }},
+		{"outliers", func() float32 { return float32(math.Pow(r.NormFloat64(), 5)) }},
+		{"subnormal", func() float32 { return math.Float32frombits(r.Uint32() & 0x800fffff) }},
+		{"huge", func() float32 { return float32(r.NormFloat64() * 3e37) }},
+		{"largest", func() float32 { return math.MaxFloat32 * float32(r.IntN(3)-1) }},
+		{"sparse", func() float32 { return float32(max(0, r.NormFloat64()-2)) }},
+		{"any bits", func() float32 { return math.Float32frombits(r.Uint32() & 0xff7fffff) }},
+	} {
 		w := make([]float32, 5*384)
 		for i := range w {
-			w[i] = source()
+			w[i] = c.source()
 		}
 		for _, d := range []ir.DType{ir.W8, ir.W4G32, ir.W4G64, ir.W4G128} {
-			t.Run(name+" "+d.String(), func(t *testing.T) {
+			t.Run(c.name+" "+d.String(), func(t *testing.T) {
 				m, err := Encode(d, 5, 384, w)
 				require.NoError(t, err)
 				checkMatrix(t, m, w)
@@ -162,7 +165,11 @@ func squaredError(m *Matrix, w []float32) float64 {
 func plainError(m *Matrix, w []float32) float64 {
 	g, sum := m.DType.Group(m.K), 0.0
 	for i := 0; i < len(w); i += g {
-		s := max(float64(FromF16(F16(float32(largest(w[i:i+g])/7/float64(m.Factor)))))*float64(m.Factor), 0x1p-10*float64(m.Factor))
+		factor := float64(m.Factor)
+		s := max(float64(FromF16(F16(float32(largest(w[i:i+g])/7/factor)))), 0x1p-10) * factor
+		if 7*s > math.MaxFloat32 {
+			s -= 0x1p-11 * factor
+		}
 		for _, v := range w[i : i+g] {
 			d := float64(v) - s*max(-7, min(7, math.RoundToEven(float64(v)/s)))
 			sum += d * d

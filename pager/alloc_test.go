@@ -1,0 +1,68 @@
+package pager_test
+
+import (
+	"context"
+	"testing"
+
+	"estream/pager"
+	"estream/pager/pagertest"
+)
+
+// long is a stage of n experts that are all wanted, with the pass at its first.
+func long(t testing.TB, n, banks, readers int) (*pager.Pass, pager.Config) {
+	m := pagertest.New(1, 16, pagertest.Shape{Experts: n, Size: 16})
+	c, _ := m.Config(t, banks, 1, readers)
+	p, err := pager.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Start(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	wanted := make([]bool, n)
+	for i := range wanted {
+		wanted[i] = true
+	}
+	if err := s.Route(wanted); err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+func take(t testing.TB, s *pager.Pass) {
+	g, ok, err := s.Next(context.Background())
+	if err != nil || !ok {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	s.Release(g)
+}
+
+func TestGroupsDoNotAllocate(t *testing.T) {
+	s, _ := long(t, 3000, 4, 2)
+	for range 100 {
+		take(t, s)
+	}
+	if n := testing.AllocsPerRun(2000, func() { take(t, s) }); n > 0 {
+		t.Errorf("%v allocations for each group", n)
+	}
+}
+
+// BenchmarkGroup is what a group costs beside its read: locks, waking, and the checksum of 16 bytes.
+func BenchmarkGroup(b *testing.B) {
+	const n = 10000
+	s, _ := long(b, n, 8, 2)
+	left := n
+	for b.Loop() {
+		if left == 0 {
+			b.StopTimer()
+			s.Close()
+			s, _ = long(b, n, 8, 2)
+			left = n
+			b.StartTimer()
+		}
+		take(b, s)
+		left--
+	}
+}

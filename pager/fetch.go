@@ -1,0 +1,30 @@
+package pager
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+)
+
+// Fetch reads a record of the dense file that stands in no stage, such as a block of the embedding table, into mem,
+// which has room for its length rounded up to the arena's alignment. It is retried, checked, counted and traced as the
+// readers' records are, as stage -1. Any goroutine may call it while the pass is open; it waits for no cell.
+func (s *Pass) Fetch(ctx context.Context, rec Record, mem []byte) error {
+	src, r := s.p.c.Dense, run{stage: -1, dense: true}
+	align := s.arena.Align
+	n := min((rec.Len+align-1)&^(align-1), src.Size()-rec.Off)
+	fail := func(err error) error { return &RecordError{File: src.Name(), Record: rec.Name, Off: rec.Off, Err: err} }
+	if rec.Off < 0 || rec.Len > n || n > int64(len(mem)) {
+		return fail(ErrTruncated)
+	}
+	got := uint32(0)
+	for range 2 {
+		if err := s.read(ctx, r, mem[:n], rec.Off); err != nil {
+			return fail(err)
+		}
+		if got = crc32.Checksum(mem[:rec.Len], castagnoli); got == rec.CRC || !s.p.c.Checksum {
+			return nil
+		}
+	}
+	return fail(fmt.Errorf("CRC-32C %08x was written, %08x read twice: %w", rec.CRC, got, ErrChecksum))
+}

@@ -1,0 +1,6 @@
+//go:build invariants
+
+package pager
+
+// invariants says whether they are checked after each transition.
+const invariants = true

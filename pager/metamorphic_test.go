@@ -1,0 +1,250 @@
+package pager_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"estream/pager"
+	"estream/pager/pagertest"
+)
+
+// TestMetamorphic does random things to a pass, allowed or not, and compares each answer with a plain model: maps of what
+// is wanted and held.
+func TestMetamorphic(t *testing.T) {
+	pagertest.CheckLeaks(t)
+	seeds := 200
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { newPlain(t, uint64(seed)).run() })
+	}
+}
+
+// plain is what a pass should be, without readers or cells.
+type plain struct {
+	t     *testing.T
+	rng   *rand.Rand
+	m     *pagertest.Model
+	c     pager.Config
+	mem   []byte
+	pass  *pager.Pass
+	banks int
+	group int
+	heads int
+
+	stage, taken int
+	routed       bool
+	wanted       map[int]bool // of the stage, not yet come
+	bytes        int64        // padded, of what came and was wanted
+	dense        map[pager.Span]pager.Record
+	groups       map[pager.Group]int // to its stage
+	stale        []pager.Group
+}
+
+func newPlain(t *testing.T, seed uint64) *plain {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	p := &plain{
+		t: t, rng: rng, banks: 1 + rng.IntN(4), group: 1 + rng.IntN(4), heads: rng.IntN(3),
+		m: pagertest.New(seed, 16,
+			pagertest.Shape{Dense: 1, Experts: 9, Size: 100}, pagertest.Shape{Dense: 3, Experts: 4, Size: 100},
+			pagertest.Shape{Experts: 6, Size: 50}, pagertest.Shape{Dense: 3, Size: 50}),
+		dense: map[pager.Span]pager.Record{}, groups: map[pager.Group]int{},
+	}
+	p.c, p.mem = p.m.Config(t, p.banks, p.group, 1+rng.IntN(3))
+	p.c.Schedule = pager.Schedule(rng.IntN(3))
+	p.pass = start(t, p.c, p.heads)
+	return p
+}
+
+func (p *plain) run() {
+	ops := []func(){p.next, p.next, p.next, p.next, p.release, p.release, p.takeDense, p.takeDense, p.releaseDense, p.route, p.endStage, p.cancelled}
+	for range 150 {
+		ops[p.rng.IntN(len(ops))]()
+		p.intact()
+	}
+	st, err := p.pass.Close()
+	if err != nil || st.Bytes != st.Wasted+p.bytes {
+		p.t.Fatalf("%v: %+v, %v; %d bytes were wanted", p.c.Schedule, st, err, p.bytes)
+	}
+	if _, err := p.pass.Dense(context.Background()); !errors.Is(err, pager.ErrClosed) {
+		p.t.Fatalf("dense after close: %v", err)
+	}
+}
+
+// over reports whether the last stage has ended.
+func (p *plain) over() bool { return p.stage >= len(p.m.Stages) }
+
+func (p *plain) denseLeft() int {
+	n := len(p.m.Stages[p.stage].Dense)
+	if p.stage == len(p.m.Stages)-1 {
+		n *= p.heads
+	}
+	return n - p.taken
+}
+
+func (p *plain) takeDense() {
+	d, err := p.pass.Dense(context.Background())
+	switch {
+	case p.over() || p.denseLeft() == 0:
+		p.refused("dense", err, "no dense record")
+	case len(p.dense) == 2:
+		p.refused("dense", err, pager.ErrHeld.Error())
+	case err != nil:
+		p.t.Fatalf("dense: %v", err)
+	default:
+		st := p.m.Stages[p.stage]
+		if d.Record != p.taken%len(st.Dense) {
+			p.t.Fatalf("dense record %d came, want %d", d.Record, p.taken%len(st.Dense))
+		}
+		p.taken++
+		p.dense[d] = st.Dense[d.Record]
+		p.bytes += p.padded(p.dense[d])
+	}
+}
+
+func (p *plain) releaseDense() {
+	for d := range p.dense {
+		delete(p.dense, d)
+		p.pass.ReleaseDense(d)
+		return
+	}
+}
+
+func (p *plain) route() {
+	if p.over() {
+		p.refused("route", p.pass.Route(nil), "after the last stage")
+		return
+	}
+	n := len(p.m.Stages[p.stage].Experts)
+	if p.rng.IntN(8) == 0 {
+		n++
+	}
+	wanted := make([]bool, n)
+	rows := map[int]bool{}
+	for e := range wanted {
+		if wanted[e] = p.rng.IntN(2) == 0; wanted[e] {
+			rows[e] = true
+		}
+	}
+	err := p.pass.Route(wanted)
+	switch {
+	case p.routed:
+		p.refused("route", err, "routed already")
+	case n > len(p.m.Stages[p.stage].Experts):
+		p.refused("route", err, "were routed")
+	case err != nil:
+		p.t.Fatalf("route: %v", err)
+	default:
+		p.routed, p.wanted = true, rows
+	}
+	clear(wanted) // the pass has its own copy
+}
+
+func (p *plain) next() {
+	g, ok, err := p.pass.Next(context.Background())
+	switch {
+	case p.over():
+		p.refused("next", err, "after the last stage")
+	case p.denseLeft() > 0:
+		p.refused("next", err, "is not taken")
+	case !p.routed:
+		p.refused("next", err, "is not routed")
+	case len(p.wanted) == 0:
+		if ok || err != nil {
+			p.t.Fatalf("next at the end of stage %d: %+v, %v, %v", p.stage, g, ok, err)
+		}
+	case len(p.groups) == p.banks:
+		p.refused("next", err, pager.ErrHeld.Error())
+	case !ok || err != nil:
+		p.t.Fatalf("stage %d, %v wanted: %v, %v", p.stage, p.wanted, ok, err)
+	default:
+		p.came(g)
+	}
+}
+
+// came checks a group against what is wanted: nothing wanted stands before it, and it holds something that is.
+func (p *plain) came(g pager.Group) {
+	rows := 0
+	for e := range g.First + g.Count {
+		if !p.wanted[e] {
+			continue
+		}
+		if e < g.First {
+			p.t.Fatalf("stage %d: %+v came before expert %d", p.stage, g, e)
+		}
+		delete(p.wanted, e)
+		p.bytes += p.padded(p.m.Stages[p.stage].Experts[e])
+		rows++
+	}
+	if rows == 0 || g.Count > p.group || p.c.Schedule != pager.BeforeRouting && rows != g.Count {
+		p.t.Fatalf("%v, stage %d: %+v came, with %d wanted", p.c.Schedule, p.stage, g, rows)
+	}
+	p.groups[g] = p.stage
+}
+
+func (p *plain) release() {
+	if len(p.stale) > 0 && p.rng.IntN(4) == 0 {
+		p.pass.Release(p.stale[p.rng.IntN(len(p.stale))])
+		return
+	}
+	for g := range p.groups {
+		delete(p.groups, g)
+		p.stale = append(p.stale, g)
+		p.pass.Release(g)
+		return
+	}
+}
+
+func (p *plain) endStage() {
+	if p.rng.IntN(6) > 0 {
+		return
+	}
+	p.pass.EndStage()
+	if !p.over() {
+		p.stage++
+		p.taken, p.routed, p.wanted = 0, false, nil
+	}
+}
+
+// cancelled asks with a context that is done: nothing comes and nothing changes.
+func (p *plain) cancelled() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, ok, err := p.pass.Next(ctx); ok || err == nil {
+		p.t.Fatalf("next with a context that is done: %v, %v", ok, err)
+	}
+}
+
+// intact compares all that is held with its source.
+func (p *plain) intact() {
+	for d, rec := range p.dense {
+		if !bytes.Equal(p.mem[d.Off:d.Off+d.Len], p.m.Dense.Bytes(rec)) {
+			p.t.Fatalf("%s changed while it was held", rec.Name)
+		}
+	}
+	for g, stage := range p.groups {
+		for i, rec := range p.m.Stages[stage].Experts[g.First : g.First+g.Count] {
+			off := g.Off + int64(i)*g.Stride
+			if !bytes.Equal(p.mem[off:off+rec.Len], p.m.Experts.Bytes(rec)) {
+				p.t.Fatalf("%s changed while it was held", rec.Name)
+			}
+		}
+	}
+}
+
+func (p *plain) refused(what string, err error, why string) {
+	p.t.Helper()
+	if err == nil || !strings.Contains(err.Error(), why) {
+		p.t.Fatalf("stage %d: %s: error %v, want %q", p.stage, what, err, why)
+	}
+}
+
+func (p *plain) padded(rec pager.Record) int64 {
+	return (rec.Len + p.m.Align - 1) / p.m.Align * p.m.Align
+}

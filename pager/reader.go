@@ -1,0 +1,131 @@
+package pager
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// reader fills cells until the pass is over. Start begins Config.Readers of them; the last to end closes done.
+func (s *Pass) reader(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil {
+		c := s.issue()
+		if c == nil {
+			s.work.Wait()
+			continue
+		}
+		r, mem := c.run, s.arena.mem[c.off:]
+		s.mu.Unlock()
+		err := s.fetch(ctx, r, mem)
+		s.mu.Lock()
+		s.finish(c, err)
+	}
+	if s.running--; s.running == 0 {
+		close(s.done)
+	}
+}
+
+// finish makes a filled cell Ready, or free where it was dropped in the meantime.
+func (s *Pass) finish(c *cell, err error) {
+	if c.dropped {
+		if err == nil {
+			_, n := s.p.span(c.run)
+			s.stats.Wasted += n
+		}
+		c.free()
+	} else {
+		c.ready(err)
+		s.signal()
+	}
+	s.check()
+}
+
+// fetch reads a run into a cell's memory and checks each record.
+func (s *Pass) fetch(ctx context.Context, r run, mem []byte) error {
+	off, n := s.p.span(r)
+	if err := s.read(ctx, r, mem[:n], off); err != nil {
+		return s.p.errorAt(r, err)
+	}
+	if !s.p.c.Checksum {
+		return nil
+	}
+	for i := range r.count {
+		one := run{stage: r.stage, first: r.first + i, count: 1, dense: r.dense}
+		if err := s.verify(ctx, one, mem[int64(i)*s.p.strides[r.stage]:]); err != nil {
+			return s.p.errorAt(one, err)
+		}
+	}
+	return nil
+}
+
+// verify compares a record with its checksum; one that differs is read once more.
+func (s *Pass) verify(ctx context.Context, one run, mem []byte) error {
+	rec := s.p.record(one)
+	if crc32.Checksum(mem[:rec.Len], castagnoli) == rec.CRC {
+		return nil
+	}
+	_, n := s.p.span(one)
+	if err := s.attempt(ctx, one, mem[:n], rec.Off, true); err != nil {
+		return err
+	}
+	if got := crc32.Checksum(mem[:rec.Len], castagnoli); got != rec.CRC {
+		return fmt.Errorf("CRC-32C %08x was written, %08x read twice: %w", rec.CRC, got, ErrChecksum)
+	}
+	return nil
+}
+
+// read tries until it succeeds, fails for good, or has used up its retries.
+func (s *Pass) read(ctx context.Context, r run, p []byte, off int64) error {
+	pause := s.p.c.Pause
+	for try := 0; ; try++ {
+		err := s.attempt(ctx, r, p, off, try > 0)
+		if err == nil || try == s.p.c.Retries || !transient(err) || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// attempt is one read of the source, counted and traced.
+func (s *Pass) attempt(ctx context.Context, r run, p []byte, off int64, retry bool) error {
+	start := s.begin()
+	err := s.p.source(r.dense).ReadAt(ctx, p, off)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := time.Now()
+	if s.inFlight--; s.inFlight == 0 {
+		s.stats.Busy += end.Sub(s.since)
+	}
+	s.stats.Reads++
+	if retry {
+		s.stats.Retries++
+	}
+	if err == nil {
+		s.stats.Bytes += int64(len(p))
+	}
+	s.trace(Read, r, int64(len(p)), start, end, err)
+	return err
+}
+
+func (s *Pass) begin() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.inFlight == 0 {
+		s.since = now
+	}
+	s.inFlight++
+	return now
+}

@@ -1,9 +1,11 @@
 package lower
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"estream/ir"
+	"estream/ir/quant"
 )
 
 // Align is what starts of tensors within a record, a state or a workspace are
@@ -98,4 +100,29 @@ func PlainSize(t ir.Type) (int64, error) {
 		return int64(t.Dims[0].N) * int64(t.Dims[1].N+2), nil
 	}
 	return 0, fmt.Errorf("weight type %s has no plain form", t)
+}
+
+// PackPlain writes a plain weight as PlainSize says.
+func PackPlain(dst []byte, m *quant.Matrix) error {
+	switch {
+	case m.DType == ir.F32:
+		copy(F32(dst), m.F)
+	case m.DType == ir.BF16:
+		for i, x := range m.F {
+			U16(dst)[i] = quant.BF16(x)
+		}
+	case m.DType == ir.F16:
+		for i, x := range m.F {
+			U16(dst)[i] = quant.F16(x)
+		}
+	case m.DType == ir.W8:
+		for n := range m.N {
+			row := dst[n*(m.K+2):][:m.K+2]
+			copy(I8(row[:m.K]), m.Q[n*m.K:])
+			binary.LittleEndian.PutUint16(row[m.K:], m.Scale[n])
+		}
+	default:
+		return fmt.Errorf("no plain form of %s", m.DType)
+	}
+	return nil
 }

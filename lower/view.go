@@ -23,3 +23,18 @@ func view[E any](b []byte) []E {
 	}
 	return unsafe.Slice((*E)(p), len(b)/int(unsafe.Sizeof(e)))
 }
+
+// Wrap is a Mem over a slice of the Go heap, for small inputs that the host
+// makes: positions, rows, ids. Freeing it does nothing.
+func Wrap[E int8 | uint16 | int32 | float32](s []E) Mem {
+	var e E
+	if len(s) == 0 {
+		return wrapped(nil)
+	}
+	return wrapped(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e))))
+}
+
+type wrapped []byte
+
+func (w wrapped) Bytes() []byte { return w }
+func (w wrapped) Free() error   { return nil }

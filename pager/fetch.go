@@ -8,8 +8,34 @@ import (
 
 // Fetch reads a record of the dense file that stands in no stage, such as a block of the embedding table, into mem,
 // which has room for its length rounded up to the arena's alignment. It is retried, checked, counted and traced as the
-// readers' records are, as stage -1. Any goroutine may call it while the pass is open; it waits for no cell.
+// readers' records are, as stage -1. It returns when ctx is done even if the read hangs: mem may be written to until
+// the pass is closed, as the arena may.
 func (s *Pass) Fetch(ctx context.Context, rec Record, mem []byte) error {
+	s.mu.Lock()
+	err := s.err
+	if err == nil {
+		s.running++
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	fetched := make(chan error, 1)
+	go func() {
+		fetched <- s.fetchRecord(ctx, rec, mem)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended()
+	}()
+	select {
+	case err := <-fetched:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Pass) fetchRecord(ctx context.Context, rec Record, mem []byte) error {
 	src, r := s.p.c.Dense, run{stage: -1, dense: true}
 	align := s.arena.Align
 	n := min((rec.Len+align-1)&^(align-1), src.Size()-rec.Off)

@@ -25,6 +25,11 @@ func (s *Pass) reader(ctx context.Context) {
 		s.mu.Lock()
 		s.finish(c, err)
 	}
+	s.ended()
+}
+
+// ended counts one of the pass's readers out; the last closes done.
+func (s *Pass) ended() {
 	if s.running--; s.running == 0 {
 		close(s.done)
 	}

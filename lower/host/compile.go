@@ -1,0 +1,251 @@
+package host
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// A compiler turns one graph into a program.
+//
+// A value lies where its root does: an in-place result in its operand, a reshape
+// in what it reshapes unless that is written over. A root that an output lies in
+// is the call's output buffer; others have the slot that plan-memory gave them,
+// or one of their own.
+type compiler struct {
+	*program
+	root   map[*ir.Value]*ir.Value
+	place  map[*ir.Value]int // of roots
+	slotOf map[int]int       // slots by number in the graph
+	holds  map[int]*ir.Value // the root in each place, to see H3
+	spares map[spare]int     // slots for operands in another form
+}
+
+func (c *compiled) compile(g *ir.Graph) (*program, error) {
+	k := &compiler{
+		program: &program{c: c, graph: g, dims: lower.Dims{}},
+		root:    map[*ir.Value]*ir.Value{}, place: map[*ir.Value]int{},
+		slotOf: map[int]int{}, holds: map[int]*ir.Value{}, spares: map[spare]int{},
+	}
+	if err := k.ports(); err != nil {
+		return nil, err
+	}
+	if err := k.roots(); err != nil {
+		return nil, err
+	}
+	k.outputPlaces()
+	for _, v := range g.Values {
+		if v.Op == ir.Input || v.Op == ir.Weight {
+			continue
+		}
+		if err := k.value(v); err != nil {
+			return nil, fmt.Errorf("%s: %w", label(v), err)
+		}
+	}
+	for i, v := range g.Outputs {
+		k.copyOut(v, i)
+	}
+	k.at = make([]lower.Buffer, k.firstSlot()+len(k.slots))
+	return k.program, k.expert()
+}
+
+// label names a value in errors.
+func label(v *ir.Value) string {
+	if v.Name != "" {
+		return v.Name
+	}
+	return fmt.Sprintf("%s = %s", v, v.Op)
+}
+
+// ports lists what a call binds, and checks that it can be.
+func (k *compiler) ports() error {
+	for _, v := range k.graph.Values {
+		if err := k.c.backend.Supports(v); err != nil {
+			return fmt.Errorf("%s: %w", label(v), err)
+		}
+		p := port{name: label(v), want: v.Type, size: size}
+		switch v.Op {
+		case ir.Input:
+			k.place[v] = len(k.inputs)
+			k.inputs = append(k.inputs, p)
+		case ir.Weight:
+			p.offset = int64(v.Attr.(ir.WeightAttr).Offset)
+			if p.size = lower.PlainSize; lower.IsMatrix(k.graph, v) {
+				p.size = k.c.packing.Size
+			}
+			k.weights = append(k.weights, p)
+			if err := k.checkWeight(v); err != nil {
+				return fmt.Errorf("%s: %w", label(v), err)
+			}
+		}
+	}
+	for i, v := range k.graph.Weights() {
+		k.place[v] = len(k.inputs) + i
+	}
+	for _, v := range k.graph.Outputs {
+		k.outputs = append(k.outputs, port{name: label(v), want: v.Type, size: size})
+	}
+	return nil
+}
+
+// checkWeight refuses a matrix that is needed both packed and plain.
+func (k *compiler) checkWeight(w *ir.Value) error {
+	if !lower.IsMatrix(k.graph, w) {
+		return nil
+	}
+	plain := slices.Contains(k.graph.Outputs, w)
+	for _, v := range k.graph.Values {
+		for i, a := range v.Args {
+			plain = plain || a == w && (v.Op != ir.MatMul || i != 1)
+		}
+	}
+	if plain {
+		return fmt.Errorf("weight %s is read by matmul and otherwise, and so cannot be packed: %w", w.Type, lower.ErrUnsupported)
+	}
+	return nil
+}
+
+// roots finds where values lie.
+func (k *compiler) roots() error {
+	written := map[*ir.Value]bool{} // what an op writes over
+	for _, v := range k.graph.Values {
+		if over := overwrites(v); over != nil {
+			written[over] = true
+		}
+	}
+	for _, v := range k.graph.Values {
+		k.root[v] = v
+		if over := overwrites(v); over != nil {
+			k.root[v] = k.root[over]
+			if k.root[v].Op == ir.Weight {
+				return fmt.Errorf("%s: writes over the weight %s: %w", label(v), label(k.root[v]), lower.ErrUnsupported)
+			}
+		} else if v.Op == ir.Reshape && v.Args[0].Type.DType == ir.F32 && !written[v] && !written[v.Args[0]] {
+			k.root[v] = k.root[v.Args[0]]
+		}
+	}
+	return nil
+}
+
+// overwrites returns the operand that v is written over, or nil.
+func overwrites(v *ir.Value) *ir.Value {
+	attr := reflect.ValueOf(v.Attr)
+	if attr.Kind() != reflect.Struct {
+		return nil
+	}
+	f := attr.FieldByName("InplaceAttr") // embedded
+	if _, ok := v.Attr.(ir.InplaceAttr); ok {
+		f = attr
+	}
+	if !f.IsValid() {
+		return nil
+	}
+	a, ok := f.Interface().(ir.InplaceAttr)
+	if !ok {
+		return nil
+	}
+	return v.Args[a.Inplace]
+}
+
+// outputPlaces puts roots in the outputs that lie in them.
+func (k *compiler) outputPlaces() {
+	first := len(k.inputs) + len(k.weights)
+	for i, v := range k.graph.Outputs {
+		if _, ok := k.place[k.root[v]]; !ok {
+			k.place[k.root[v]] = first + i
+		}
+	}
+}
+
+// value adds the instruction that computes v.
+func (k *compiler) value(v *ir.Value) error {
+	r := k.root[v]
+	if v.Op == ir.Reshape && r != v {
+		return k.read(v.Args[0])
+	}
+	in := &instruction{Exec: Exec{Op: v.Op, Attr: v.Attr, pool: &k.c.pool}, label: label(v)}
+	op, ok := k.c.backend.core[v.Op]
+	if in.run = op.run; !ok {
+		in.run = k.c.backend.ops[v.Op]
+	}
+	args := v.Args
+	if h := hidden(k.graph, v); h != nil {
+		args = append(slices.Clone(args), h)
+	}
+	for i, a := range args {
+		if err := k.read(a); err != nil {
+			return err
+		}
+		place, t := k.operand(in, i, a, ok && op.raw != i+1)
+		in.from, in.In = append(in.from, place), append(in.In, lower.Buffer{Type: k.own(t)})
+	}
+	if r == v {
+		k.placeOf(v)
+	}
+	in.to, in.Out.Type = k.place[r], k.own(v.Type)
+	if slices.Contains(in.from, in.to) && r == v {
+		return fmt.Errorf("slot %d is an operand's", v.Slot)
+	}
+	k.holds[in.to] = r
+	k.code = append(k.code, in)
+	return nil
+}
+
+// read checks that the place of a still holds it.
+func (k *compiler) read(a *ir.Value) error {
+	r := k.root[a]
+	if h := k.holds[k.place[r]]; h != nil && h != r {
+		return fmt.Errorf("operand %s lies in slot %d, where %s was put", a, r.Slot, h)
+	}
+	return nil
+}
+
+// placeOf gives the root v its place.
+func (k *compiler) placeOf(v *ir.Value) {
+	if _, ok := k.place[v]; ok {
+		return
+	}
+	s, ok := k.slotOf[v.Slot]
+	if !ok || v.Slot == 0 {
+		s = k.newSlot(false)
+		k.slotOf[v.Slot] = s
+	}
+	k.slots[s].types = append(k.slots[s].types, v.Type)
+	k.place[v] = k.firstSlot() + s
+}
+
+func (k *compiler) newSlot(packed bool) int {
+	k.slots = append(k.slots, slot{packed: packed})
+	return len(k.slots) - 1
+}
+
+// copyOut adds the copy of output i, v, unless it was computed there.
+func (k *compiler) copyOut(v *ir.Value, i int) {
+	to := len(k.inputs) + len(k.weights) + i
+	from := k.place[k.root[v]]
+	if from == to {
+		return
+	}
+	k.code = append(k.code, &instruction{
+		Exec: Exec{In: []lower.Buffer{{Type: k.own(v.Type)}}, Out: lower.Buffer{Type: k.own(v.Type)}, pool: &k.c.pool},
+		run:  move, label: label(v), from: []int{from}, to: to,
+	})
+}
+
+// own returns a copy of t whose symbols are set before each Run.
+func (k *compiler) own(t ir.Type) ir.Type {
+	t.Dims = slices.Clone(t.Dims)
+	for i := range t.Dims {
+		if t.Dims[i].Sym != "" {
+			k.open = append(k.open, extent{&t.Dims[i], t.Dims[i]})
+		}
+	}
+	t.Parts = slices.Clone(t.Parts)
+	for i := range t.Parts {
+		t.Parts[i] = k.own(t.Parts[i])
+	}
+	return t
+}

@@ -1,0 +1,83 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"estream/ir"
+	"estream/ir/quant"
+)
+
+// packCodes writes the codes of panel p.
+func (w *Matrix) packCodes(m *quant.Matrix, p int) {
+	panel, cols := w.panel(p), w.columns(p)
+	for c := range PanelColumns {
+		var row []int8 // none in padding: zero codes
+		if c < cols {
+			n := p*PanelColumns + c
+			row = m.Q[n*m.K : (n+1)*m.K]
+		}
+		for at := 4 * c; at < len(panel); at += blockBytes {
+			row = putStep(panel[at:at+4], row, m.DType)
+		}
+	}
+}
+
+// putStep packs the codes of one column and step into 4 bytes and returns the rest.
+func putStep(dst []byte, row []int8, d ir.DType) []int8 {
+	n := min(len(row), kStep(d))
+	if d == ir.W8 {
+		copy(dst, "\x80\x80\x80\x80")
+		for i, q := range row[:n] {
+			dst[i] = byte(q) ^ 0x80
+		}
+		return row[n:]
+	}
+	copy(dst, "\x88\x88\x88\x88")
+	for i, q := range row[:n] {
+		dst[i&3] ^= (byte(q) & 15) << (i &^ 3)
+	}
+	return row[n:]
+}
+
+// unpackCodes reads the codes of all panels; one that the encoding has not is an error.
+func (w *Matrix) unpackCodes(m *quant.Matrix) error {
+	for n := range m.N {
+		panel, row := w.panel(n/PanelColumns), m.Q[n*m.K:(n+1)*m.K]
+		for k := range row {
+			row[k] = code(panel, w.DType, n%PanelColumns, k)
+			if row[k] == -128 || row[k] == -8 && w.DType != ir.W8 && !w.DType.Full() {
+				return fmt.Errorf("packing host: code %d of row %d is %d, which %s has not", k, n, row[k], w.DType)
+			}
+		}
+	}
+	return nil
+}
+
+// code reads the code of column c and place k of a panel.
+func code(panel []byte, d ir.DType, c, k int) int8 {
+	if d == ir.W8 {
+		return int8(panel[k/4*blockBytes+4*c+k%4] ^ 0x80)
+	}
+	return int8(panel[k/8*blockBytes+4*c+k%4]>>(k&4)&15) - 8
+}
+
+// packScales writes the scales of panel p.
+func (w *Matrix) packScales(m *quant.Matrix, p int) {
+	n := groups(w.DType, w.K)
+	for g := range n {
+		dst := w.scales(p, g)
+		clear(dst[:])
+		for c := range w.columns(p) {
+			binary.LittleEndian.PutUint16(dst[2*c:], m.Scale[(p*PanelColumns+c)*n+g])
+		}
+	}
+}
+
+func (w *Matrix) unpackScales(m *quant.Matrix) {
+	n := groups(w.DType, w.K)
+	for i := range m.Scale {
+		row, g := i/n, i%n
+		m.Scale[i] = binary.LittleEndian.Uint16(w.scales(row/PanelColumns, g)[2*(row%PanelColumns):])
+	}
+}

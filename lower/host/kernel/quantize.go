@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// a8Block is how many values share a scale in a8g128.
+const a8Block = 128
+
+// A8RowBytes is the distance between rows of K quantized values, lower.RowBytes of
+// a8 or, where blocks is set, of a8g128.
+func A8RowBytes(k int, blocks bool) int { return a8Scales(k) + (4*a8Groups(k, blocks)+63)&^63 }
+
+// a8Scales is where the f32 scales of a row start.
+func a8Scales(k int) int { return (k + 63) &^ 63 }
+
+func a8Groups(k int, blocks bool) int {
+	if blocks {
+		return k / a8Block
+	}
+	return 1
+}
+
+// QuantizeA8 rounds x [rows,k] to rows of a8, or of a8g128 where blocks is set
+// and 128 divides k: in f32, s = max|x|/127 and q = round-half-even(x*(1/s)) for
+// a row or block; one of zeros, or so small that 1/s is infinite, has s = 0 and
+// codes 0. Gaps of dst are zeroed. An infinity or NaN is an error that names the row.
+func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
+	stride, n, at := A8RowBytes(k, blocks), a8Groups(k, blocks), a8Scales(k)
+	for r := range rows {
+		row, out := x[r*k:(r+1)*k], dst[r*stride:(r+1)*stride]
+		clear(out[k:])
+		for g := range n {
+			s, ok := quantizeGroup(out[g*k/n:(g+1)*k/n], row[g*k/n:(g+1)*k/n])
+			if !ok {
+				return fmt.Errorf("quantize: row %d holds an infinity or NaN", r)
+			}
+			binary.LittleEndian.PutUint32(out[at+4*g:], math.Float32bits(s))
+		}
+	}
+	return nil
+}
+
+// quantizeGroup writes the codes of x and returns their scale; false if x is not finite.
+func quantizeGroup(dst []byte, x []float32) (float32, bool) {
+	var top uint32 // bits without sign order as magnitudes do
+	for _, v := range x {
+		top = max(top, math.Float32bits(v)&^(1<<31))
+	}
+	if top >= 0x7f800000 {
+		return 0, false
+	}
+	s := math.Float32frombits(top) / 127
+	inv := 1 / s
+	if math.IsInf(float64(inv), 0) {
+		clear(dst)
+		return 0, true
+	}
+	const magic = 3 << 22 // adding it leaves no fraction bits, so the sum is rounded half to even
+	for i, v := range x[:len(dst)] {
+		dst[i] = byte(int32(float32(float32(v*inv)+magic) - magic))
+	}
+	return s, true
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host/kernel"
+)
+
+// rowBlock is how many rows of x meet a run of panels before the next rows do:
+// they stay in the second cache meanwhile.
+const rowBlock = 256
+
+// A product is the loop of a matmul: panels, block of rows by block of rows.
+type product struct {
+	w    kernel.Matrix
+	rows int
+}
+
+func matMul(x *Exec) error {
+	m := keep[product](x)
+	m.w = matrix(x.In[1])
+	m.rows, _ = rows(x.In[0].Type)
+	defer func() { m.w.Data = nil }()
+	return x.pool.loop(x, ceil(m.rows, rowBlock)*m.w.Panels(), panelCost(min(m.rows, rowBlock), m.w.K), mulPanels)
+}
+
+func mulPanels(x *Exec, from, to int) error {
+	m, a, dst := x.local.(*product), x.In[0], x.out()
+	size, panels := rowBytes(a.Type), m.w.Panels()
+	for from < to {
+		row, panel := from/panels*rowBlock, from%panels
+		end, last := min(row+rowBlock, m.rows), min(panel+to-from, panels)
+		multiply(&m.w, dst[row*m.w.N:], span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
+		from += last - panel
+	}
+	return nil
+}
+
+// multiply sets the columns of panels from..to-1 of w in rows of dst, which has w.N columns.
+func multiply(w *kernel.Matrix, dst []float32, x []byte, d ir.DType, rows, from, to int) {
+	if d.Activation() {
+		w.MulA8(dst, w.N, x, d == ir.A8G128, rows, from, to)
+	} else {
+		w.MulF32(dst, w.N, lower.F32(x), rows, from, to)
+	}
+}
+
+// matrix views a packed weight.
+func matrix(b lower.Buffer) kernel.Matrix {
+	d := b.Type.Dims
+	return kernel.Matrix{DType: b.Type.DType, N: d[0].N, K: d[1].N, Data: b.Bytes(), Factor: b.Factor}
+}
+
+// rowBytes is the distance between rows along the last axis of a float tensor or
+// a quantized activation.
+func rowBytes(t ir.Type) int {
+	k := t.Last().N
+	if t.DType.Activation() {
+		return kernel.A8RowBytes(k, t.DType == ir.A8G128)
+	}
+	return k * t.DType.Bits() / 8
+}
+
+// panelCost is about how many nanoseconds a panel takes, at 32 products in each.
+func panelCost(rows, k int) int { return rows * k }
+
+func ceil(n, d int) int { return (n + d - 1) / d }

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A part computes items from..to-1 of an instruction's loop.
+type part func(x *Exec, from, to int) error
+
+// A pool runs one loop at a time on up to threads goroutines, the caller's among
+// them. They take runs of items from a counter and end with the loop.
+type pool struct {
+	threads int
+	done    <-chan struct{} // closed when the Run under way is cancelled
+	help    func()          // work, as a value that starting a goroutine need not allocate
+
+	busy   atomic.Bool // a loop is under way
+	x      *Exec
+	f      part
+	n, run int
+	next   atomic.Int64
+	failed atomic.Bool
+	wg     sync.WaitGroup
+}
+
+const (
+	forkCost  = 1 << 16 // nanoseconds of work from which a loop is worth goroutines
+	pieceCost = 1 << 14 // that a piece of a loop should have, at least
+)
+
+// loop calls f on runs of the items 0..n-1, one of which takes about cost
+// nanoseconds. It returns nil early when the Run is cancelled. After an error
+// of any piece, f runs again on all items: so the error is that of the lowest one.
+func (p *pool) loop(x *Exec, n, cost int, f part) error {
+	cost = max(cost, 1)
+	threads := p.threads
+	if n <= 1 || n < forkCost/cost {
+		threads = 1
+	}
+	run := max(pieceCost/cost, 1)
+	if threads > 1 {
+		run = min(run, max(n/(4*threads), 1))
+	}
+	if threads == 1 || !p.busy.CompareAndSwap(false, true) {
+		return p.inline(x, n, run, f)
+	}
+	defer p.busy.Store(false)
+	p.x, p.f, p.n, p.run = x, f, n, run
+	p.next.Store(0)
+	p.failed.Store(false)
+	helpers := min(threads, (n+run-1)/run) - 1
+	p.wg.Add(helpers)
+	for range helpers {
+		go p.help()
+	}
+	p.take()
+	p.wg.Wait()
+	p.x, p.f = nil, nil
+	if p.failed.Load() {
+		return f(x, 0, n)
+	}
+	return nil
+}
+
+// inline is loop on the caller's goroutine alone.
+func (p *pool) inline(x *Exec, n, run int, f part) error {
+	for from := 0; from < n && !p.stopped(); from += run {
+		if f(x, from, min(from+run, n)) != nil {
+			return f(x, 0, n)
+		}
+	}
+	return nil
+}
+
+func (p *pool) work() {
+	defer p.wg.Done()
+	p.take()
+}
+
+// take computes runs of items until none is left.
+func (p *pool) take() {
+	for !p.failed.Load() && !p.stopped() {
+		to := int(p.next.Add(int64(p.run)))
+		from := to - p.run
+		if from >= p.n {
+			return
+		}
+		if p.f(p.x, from, min(to, p.n)) != nil {
+			p.failed.Store(true)
+		}
+	}
+}
+
+func (p *pool) stopped() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,85 @@
+// Package lowertest holds every backend to one contract. RunAll runs each op that
+// a backend supports, each encoding and each kind of call, and compares with
+// ir/interp; NPU is a device as strict as those of phones, for tests of what
+// stands above backends.
+//
+// Beside numbers it checks what a backend may not do:
+//
+//	L1 a refusal wraps lower.ErrUnsupported and names op and operands
+//	L2 a malformed call is an error, never a panic
+//	L3 a call changes its outputs and nothing else; it writes all of them
+//	L4 what no sequence holds is never read: such rows are NaN
+//	L5 a packing gives back exactly the values that it was given
+//	L6 an expert graph gives the same bits however its group is cut
+//
+// It is for tests alone.
+package lowertest
+
+import (
+	"testing"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// Options are what RunAll must know of a backend.
+type Options struct {
+	// Tolerance is for float32 results. The zero Tolerance is replaced by one
+	// for float32 sums.
+	Tolerance Tolerance
+
+	// Half is for graphs that keep keys and values in 16 bits. It is wider than
+	// Tolerance for a device that attends to new rows before they are rounded.
+	Half Tolerance
+
+	// Packings are those of others that the backend reads beside its own.
+	Packings []lower.Packing
+
+	// Prepare is the passes from a stored module to one that the backend
+	// compiles; nil for a backend that runs graphs as they are.
+	Prepare func(*ir.Module) error
+}
+
+// RunAll runs the suite on b. Ops that b refuses are left out, and named in the
+// test's log.
+func RunAll(t *testing.T, b lower.Backend, o Options) {
+	if o.Tolerance.Rel == 0 {
+		o.Tolerance = Tolerance{2e-5, "float32 sums of at most 384 terms"}
+	}
+	o.Packings = append(b.Packings(), o.Packings...)
+	t.Run("Packings", func(t *testing.T) { testPackings(t, b) })
+	for _, s := range suites() {
+		t.Run(s.name, func(t *testing.T) {
+			left := map[string]bool{}
+			for _, c := range s.cases() {
+				if !c.run(t, b, o) {
+					left[c.graph.Outputs[0].Op.Name] = true
+				}
+			}
+			for op := range left {
+				t.Logf("%s refuses some of %s", b.Name(), op)
+			}
+		})
+	}
+	t.Run("Layers", func(t *testing.T) { testLayers(t, b, o) })
+	t.Run("Malformed", func(t *testing.T) { testMalformed(t, b, o) })
+	t.Run("Experts", func(t *testing.T) { testExperts(t, b, o) })
+}
+
+// A suite is cases that are alike.
+type suite struct {
+	name  string
+	cases func() []testCase
+}
+
+func suites() []suite {
+	return []suite{
+		{"Elementwise", elementwise},
+		{"MatMul", matmuls},
+		{"Routing", routing},
+		{"Rotation", rotations},
+		{"Append", appends},
+		{"Attention", attentions},
+		{"Convolution", convolutions},
+	}
+}

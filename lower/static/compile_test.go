@@ -1,0 +1,86 @@
+package static_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower"
+)
+
+func TestCompileErrors(t *testing.T) {
+	for _, c := range []struct{ name, module, want string }{
+		{
+			"no signature", strings.Replace(tail, "graph c0.tail on dev", "graph c1.tail", 1),
+			"dev: graph c0.tail@T4: the module has no graph c0.tail, of which this is a tier",
+		},
+		{
+			"no tiers", strings.ReplaceAll(tail, "@T", "_T"),
+			"dev: graph c0.tail has no tiers: want bind-dims to have run, and rows that T or R counts: unsupported",
+		},
+		{
+			"a tier of another symbol", strings.ReplaceAll(tail, "@T4", "@S4"),
+			"dev: graph c0.tail@S4: want a tier of T, and of S for a graph with a state alone",
+		},
+		{
+			"other extents than its name's", strings.ReplaceAll(tail, "@T4", "@T3"),
+			"dev: graph c0.tail@T3: %1:x has type f32[4,1], want f32[3,1]",
+		},
+		{
+			"an input from nowhere", strings.ReplaceAll(tail, "%1:x = input : f32[4,1]", "%1:z = input : f32[4,1]"),
+			`dev: graph c0.tail@T4: input "z" cannot be made of rows of c0.tail's inputs`,
+		},
+		{
+			"a weight of another type", strings.ReplaceAll(tail, "%2:gain = weight offset=64 : f32[1]\n  %3:y = mul %1 %2 : f32[4,1]", "%2:gain = weight offset=64 : f16[1]\n  %3:y = mul %1 %2 : f32[4,1]"),
+			"dev: graph c0.tail@T4: weight gain of type f16[1] is none of c0.tail's",
+		},
+		{
+			"outputs", strings.ReplaceAll(tail, "f32[2,1]\n  return %3", "f32[2,1]\n  return %3 %1"),
+			"dev: graph c0.tail@T2: it has 2 outputs, want 1",
+		},
+		{
+			"a window state", strings.ReplaceAll(body("f32", 0), "grow(", "window("),
+			"dev: graph c0.body@T2,S4: state of type window(f32[S,1,1],f32[S,1,1]): want at most one state, a growing one: unsupported",
+		},
+		{
+			"no positions", strings.ReplaceAll(body("f32", 0), ":pos", ":place"),
+			"dev: graph c0.body@T2,S4: a graph with a state has no input pos",
+		},
+		{
+			"an expert without w", strings.ReplaceAll(expert, ":w ", ":v "),
+			"dev: graph expert0@R2: an expert's graph has no input w",
+		},
+		{
+			"what the device refuses", body("f32", 0),
+			"dev: graph c0.body@T4,S8: too wide: unsupported",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &recorder{refuse: "c0.body@T4,S8"}
+			x, err := compile(t, d, c.module)
+			require.Nil(t, x)
+			require.EqualError(t, err, c.want)
+			require.Zero(t, d.live, "memories and graphs that are left")
+		})
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	d := &recorder{}
+	c, err := compile(t, d, tail+body("f32", 0)+expert)
+	require.NoError(t, err)
+	for _, graph := range []string{"nosuch", "c0.experts", "c0.tail@T2"} {
+		_, err = c.Program(graph)
+		require.EqualError(t, err, "dev: graph "+graph+" has no tiers here")
+		require.Zero(t, c.Footprint(graph, nil))
+	}
+	// x, mask, past.0, past.1, y, new.0, new.1, each a multiple of 128 bytes
+	require.EqualValues(t, (1+2+1+1+1+1+1)*128, c.Footprint("c0.body", lower.Dims{"T": 100}))
+	require.EqualValues(t, 2*128, c.Footprint("c0.tail", nil))
+	artifact, err := c.Artifact()
+	require.NoError(t, err)
+	require.Nil(t, artifact)
+	require.NoError(t, c.Close())
+	require.Zero(t, d.live)
+}

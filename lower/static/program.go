@@ -1,0 +1,152 @@
+package static
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// A program runs the ragged calls of one graph.
+type program struct {
+	owner  *compiled
+	graph  *ir.Graph // the signature
+	rows   ir.Dim    // the symbol that counts rows: T or L, R of an expert
+	expert bool      // graph gathers, scales and adds rows for one expert
+	state  int       // which input is the growing state; -1: none
+	window int       // of the graph's attention
+	sizes  []int64   // bytes of each weight
+	tiers  []*tier   // ascending by rows, then by past
+}
+
+func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error) {
+	prog := &program{owner: owner, graph: g, state: -1, rows: ir.R}
+	prog.expert = slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd })
+	for _, find := range []func() error{prog.findRows, prog.findState, prog.findWindow} {
+		if err := find(); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range g.Weights() {
+		size := lower.PlainSize
+		if lower.IsMatrix(g, w) {
+			size = p.Size
+		}
+		n, err := size(w.Type)
+		if err != nil {
+			return nil, fmt.Errorf("weight %s: %w", w.Name, err)
+		}
+		prog.sizes = append(prog.sizes, n)
+	}
+	return prog, nil
+}
+
+func (p *program) findRows() error {
+	in := p.graph.Inputs()
+	if p.expert {
+		for _, name := range []string{"x", "rows", "w", "y"} {
+			if v := p.graph.Value(name); v == nil || v.Op != ir.Input {
+				return fmt.Errorf("an expert's graph has no input %s", name)
+			}
+		}
+		return nil
+	}
+	if len(in) == 0 || in[0].Type.Rank() == 0 || in[0].Type.Dims[0].Sym == "" || in[0].Type.Dims[0].N != 0 {
+		return fmt.Errorf("want a first input with rows that a symbol counts")
+	}
+	p.rows = in[0].Type.Dims[0]
+	return nil
+}
+
+func (p *program) findState() error {
+	for i, v := range p.graph.Inputs() {
+		if v.Type.DType != ir.State {
+			continue
+		}
+		if v.Type.Kind != ir.Grow || p.state >= 0 {
+			return fmt.Errorf("%s of type %s: want at most one state, a growing one: %w", v.Name, v.Type, lower.ErrUnsupported)
+		}
+		p.state = i
+	}
+	if p.state < 0 {
+		return nil
+	}
+	for _, name := range []string{"pos", "seq", "past", "base", "parent"} {
+		if v := p.graph.Value(name); v == nil || v.Op != ir.Input || v.Type.DType != ir.I32 || v.Type.Rank() != 1 {
+			return fmt.Errorf("a graph with a state has no input %s", name)
+		}
+	}
+	return nil
+}
+
+func (p *program) findWindow() error {
+	found := false
+	for _, v := range p.graph.Values {
+		if v.Op != ir.Attention {
+			continue
+		}
+		w := v.Attr.(ir.AttentionAttr).Window
+		if found && w != p.window {
+			return fmt.Errorf("attentions with windows %d and %d cannot share a mask: %w", p.window, w, lower.ErrUnsupported)
+		}
+		p.window, found = w, true
+	}
+	return nil
+}
+
+// at returns which input of the graph has a name, -1: none.
+func (p *program) at(name string) int {
+	return slices.IndexFunc(p.graph.Inputs(), func(v *ir.Value) bool { return v.Name == name })
+}
+
+// largest returns the most rows that a tier takes.
+func (p *program) largest() int { return p.tiers[len(p.tiers)-1].rows }
+
+// pick returns the smallest tier for so many rows, and rows before them, or nil.
+func (p *program) pick(rows, past int) *tier {
+	i := slices.IndexFunc(p.tiers, func(t *tier) bool { return t.rows >= rows && t.past >= past })
+	if i < 0 {
+		return nil
+	}
+	return p.tiers[i]
+}
+
+// Run implements lower.Program.
+func (p *program) Run(ctx context.Context, c *lower.Call) error {
+	run := p.runRows
+	switch {
+	case p.expert:
+		run = p.runExperts
+	case p.state >= 0:
+		run = p.runSequences
+	}
+	dims, err := p.check(c)
+	if err == nil {
+		p.owner.running.Lock()
+		defer p.owner.running.Unlock()
+		err = run(ctx, c, dims)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: graph %s: %w", p.owner.device.Name(), p.graph.Name, err)
+	}
+	return nil
+}
+
+// exec runs a tier once: fill writes an input, whole, and drain takes an output.
+func (t *tier) exec(ctx context.Context, weights []lower.Buffer, fill, drain func(slot)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, s := range t.in {
+		fill(s)
+	}
+	if err := t.exe.Run(ctx, buffers(t.in), weights, buffers(t.out)); err != nil {
+		return fmt.Errorf("tier %s: %w", t.graph.Name, err)
+	}
+	for _, s := range t.out {
+		drain(s)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package static
+
+import (
+	"context"
+
+	"estream/lower"
+)
+
+// runRows runs a graph without a state over its rows, a chunk at a time.
+func (p *program) runRows(ctx context.Context, c *lower.Call, dims lower.Dims) error {
+	for from, n := 0, dims[p.rows.Sym]; from < n; {
+		to := min(n, from+p.largest())
+		t := p.pick(to-from, 0)
+		fill := func(s slot) { fillRows(c, s, from, to) }
+		drain := func(s slot) { drainRows(c, s, from, to) }
+		if err := t.exec(ctx, p.pickWeights(t, c.Weights), fill, drain); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// fillRows copies rows from to to-1 of an input, then zeros.
+func fillRows(c *lower.Call, s slot, from, to int) {
+	dst := s.Bytes()
+	clear(dst[copy(dst, c.In[s.i].Rows(from, to).Bytes()):])
+}
+
+// drainRows copies an output to rows from to to-1.
+func drainRows(c *lower.Call, s slot, from, to int) {
+	copy(c.Out[s.i].Rows(from, to).Bytes(), s.Bytes())
+}
+
+// pickWeights returns the weights that a tier reads, at their exact sizes.
+func (p *program) pickWeights(t *tier, all []lower.Buffer) []lower.Buffer {
+	var bs []lower.Buffer
+	for _, i := range t.weights {
+		b := all[i]
+		b.Len = p.sizes[i]
+		bs = append(bs, b)
+	}
+	return bs
+}

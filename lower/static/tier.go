@@ -1,0 +1,176 @@
+package static
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// A tier is a graph of fixed extents that stands in for a signature.
+type tier struct {
+	graph   *ir.Graph
+	exe     Executable
+	rows    int // extent of the program's rows
+	past    int // S; 0 if no rows of a state are read
+	in, out []slot
+	weights []int // for each of graph's weights, which of the signature's it is
+}
+
+// A role says what an input is filled with, or what becomes of an output.
+type role uint8
+
+const (
+	padded role = iota // rows of an input or output of the signature
+	mask               // which keys a query sees
+	state              // rows of a part of the state: those before the chunk, or its own
+)
+
+// A slot is one input or output of a tier and its place in the device's memory.
+type slot struct {
+	lower.Buffer
+	role role
+	i    int // which input, output or part of the state
+}
+
+// parseTier splits the name of a tier's graph into its signature's and extents.
+func parseTier(name string) (graph string, dims lower.Dims, ok bool) {
+	graph, list, ok := strings.Cut(name, "@")
+	dims = lower.Dims{}
+	for f := range strings.SplitSeq(list, ",") {
+		sym := strings.TrimRight(f, "0123456789")
+		n, err := strconv.Atoi(f[len(sym):])
+		if _, twice := dims[sym]; sym == "" || err != nil || n < 1 || twice {
+			return "", nil, false
+		}
+		dims[sym] = n
+	}
+	return graph, dims, ok
+}
+
+// newTier fits g, whose extents are dims, to the program's signature.
+func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
+	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym]}
+	if t.rows == 0 || len(dims) != 1+min(t.past, 1) || t.past > 0 && p.state < 0 {
+		return nil, fmt.Errorf("want a tier of %s, and of S for a graph with a state alone", p.rows)
+	}
+	for _, v := range g.Inputs() {
+		s, err := p.input(v.Name, t)
+		if err != nil {
+			return nil, err
+		}
+		if t.in, err = add(t.in, s, v, dims); err != nil {
+			return nil, err
+		}
+	}
+	want, err := p.outputs(), error(nil)
+	if len(g.Outputs) != len(want) {
+		return nil, fmt.Errorf("it has %d outputs, want %d", len(g.Outputs), len(want))
+	}
+	for i, v := range g.Outputs {
+		if t.out, err = add(t.out, want[i], v, dims); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range g.Weights() {
+		i := slices.IndexFunc(p.graph.Weights(), func(v *ir.Value) bool { return v.Name == w.Name && v.Type.Equal(w.Type) })
+		if i < 0 {
+			return nil, fmt.Errorf("weight %s of type %s is none of %s's", w.Name, w.Type, p.graph.Name)
+		}
+		t.weights = append(t.weights, i)
+	}
+	return t, nil
+}
+
+// input returns what fills t's input of a name, and its type in symbols.
+func (p *program) input(name string, t *tier) (slot, error) {
+	if p.state >= 0 && name == "mask" {
+		return slotOf(mask, 0, ir.Tensor(ir.F32, p.rows, ir.N(t.past+t.rows))), nil
+	}
+	if n, ok := strings.CutPrefix(name, "past."); ok && p.state >= 0 {
+		i, err := strconv.Atoi(n)
+		if parts := p.graph.Inputs()[p.state].Type.Parts; err == nil && i >= 0 && i < len(parts) {
+			return slotOf(state, i, withRows(parts[i], ir.S)), nil
+		}
+	}
+	if i := p.at(name); i >= 0 {
+		v := p.graph.Inputs()[i].Type
+		if p.expert && name == "x" || v.Rank() > 0 && v.Dims[0] == p.rows {
+			return slotOf(padded, i, withRows(v, p.rows)), nil
+		}
+	}
+	return slot{}, fmt.Errorf("input %q cannot be made of rows of %s's inputs", name, p.graph.Name)
+}
+
+// outputs returns what becomes of a tier's outputs, and their types in symbols:
+// the signature's in order, then the new rows of each part of the state.
+func (p *program) outputs() []slot {
+	var outs, news []slot
+	for i, v := range p.graph.Outputs {
+		if v.Type.DType != ir.State {
+			outs = append(outs, slotOf(padded, i, withRows(v.Type, p.rows)))
+		}
+		for part, t := range v.Type.Parts {
+			news = append(news, slotOf(state, part, withRows(t, p.rows)))
+		}
+	}
+	return append(outs, news...)
+}
+
+func slotOf(r role, i int, t ir.Type) slot {
+	return slot{role: r, i: i, Buffer: lower.Buffer{Type: t}}
+}
+
+func withRows(t ir.Type, rows ir.Dim) ir.Type {
+	t.Dims = append([]ir.Dim{rows}, t.Dims[min(1, len(t.Dims)):]...)
+	return t
+}
+
+// add appends s, the slot of v, whose type must be the slot's at the tier's
+// extents. Rows of a state may be of any float type: they are converted.
+func add(to []slot, s slot, v *ir.Value, dims lower.Dims) ([]slot, error) {
+	want, err := dims.Bind(s.Type)
+	if err != nil {
+		return nil, err
+	}
+	if s.role == state && v.Type.DType.Float() {
+		want.DType = v.Type.DType
+	}
+	if !want.Equal(v.Type) {
+		return nil, fmt.Errorf("%s:%s has type %s, want %s", v, v.Name, v.Type, want)
+	}
+	s.Type, s.Len = v.Type, lower.Size(v.Type)
+	return append(to, s), nil
+}
+
+// place gives the slots their offsets in a memory and returns where they end.
+func (t *tier) place() int64 {
+	at := int64(0)
+	for _, slots := range [][]slot{t.in, t.out} {
+		for i := range slots {
+			slots[i].Off = at
+			at += lower.RoundUp(slots[i].Len, align)
+		}
+	}
+	return at
+}
+
+// settle gives the slots their memory.
+func (t *tier) settle(m lower.Mem) {
+	for _, slots := range [][]slot{t.in, t.out} {
+		for i := range slots {
+			slots[i].Mem = m
+		}
+	}
+}
+
+func buffers(slots []slot) []lower.Buffer {
+	b := make([]lower.Buffer, len(slots))
+	for i, s := range slots {
+		b[i] = s.Buffer
+	}
+	return b
+}

@@ -1,0 +1,146 @@
+package passes
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// Tiers are the extents for which a static backend has graphs. A call takes the
+// smallest that holds it.
+type Tiers struct {
+	T []int // tokens of a step
+	S []int // positions before the step
+	R []int // rows of an expert
+}
+
+// staticSuffix marks the form of a graph that waits for its tiers.
+const staticSuffix = "@static"
+
+// keys is the second extent of a static graph's mask: S+T.
+var keys = ir.Dim{Sym: "ST"}
+
+// bindDims puts, for each static graph, one graph a tier in its place:
+// "c0.body@T8,S16", "expert0@R4".
+func (t Tiers) bindDims(m *ir.Module) error {
+	var done []*ir.Graph
+	for _, g := range m.Graphs {
+		if !strings.HasSuffix(g.Name, staticSuffix) {
+			done = append(done, g)
+			continue
+		}
+		tiers, err := t.bind(g)
+		if err != nil {
+			return fmt.Errorf("graph %s: %w", g.Name, err)
+		}
+		done = append(done, tiers...)
+	}
+	m.Graphs = done
+	return nil
+}
+
+// bind returns a static graph once for each combination of the tiers of its symbols.
+func (t Tiers) bind(g *ir.Graph) ([]*ir.Graph, error) {
+	graph, all := strings.TrimSuffix(g.Name, staticSuffix), []lower.Dims{{}}
+	names := []string{graph + "@"}
+	syms := symbols(g)
+	for _, axis := range []struct {
+		sym   string
+		sizes []int
+	}{{ir.T.Sym, t.T}, {ir.S.Sym, t.S}, {ir.R.Sym, t.R}} {
+		if !syms[axis.sym] {
+			continue
+		}
+		sizes := slices.Compact(slices.Sorted(slices.Values(axis.sizes)))
+		if len(sizes) == 0 || sizes[0] < 1 {
+			return nil, fmt.Errorf("the target's tiers of %s are %v: want one or more, all positive", axis.sym, axis.sizes)
+		}
+		var dims []lower.Dims
+		var tags []string
+		for i, d := range all {
+			for _, n := range sizes {
+				d = maps.Clone(d)
+				d[axis.sym] = n
+				dims, tags = append(dims, d), append(tags, fmt.Sprintf("%s%s%d,", names[i], axis.sym, n))
+			}
+		}
+		all, names = dims, tags
+	}
+	var gs []*ir.Graph
+	for i, d := range all {
+		d[keys.Sym] = d[ir.S.Sym] + d[ir.T.Sym]
+		b, err := bindGraph(g, d)
+		if err != nil {
+			return nil, err
+		}
+		b.Name = strings.TrimSuffix(names[i], ",")
+		gs = append(gs, b)
+	}
+	return gs, nil
+}
+
+// symbols returns the symbols of the extents of g's inputs.
+func symbols(g *ir.Graph) map[string]bool {
+	syms := map[string]bool{}
+	var add func(t ir.Type)
+	add = func(t ir.Type) {
+		for _, d := range t.Dims {
+			syms[d.Sym] = d.Sym != ""
+		}
+		for _, p := range t.Parts {
+			add(p)
+		}
+	}
+	for _, v := range g.Inputs() {
+		add(v.Type)
+	}
+	return syms
+}
+
+// bindGraph returns g with numbers for the symbols of its types and attributes.
+func bindGraph(g *ir.Graph, dims lower.Dims) (*ir.Graph, error) {
+	b := g.Clone()
+	for _, v := range b.Values {
+		var err error
+		if v.Type, err = dims.Bind(v.Type); err != nil {
+			return nil, fmt.Errorf("%s: %w", label(v), err)
+		}
+		if v.Attr == nil {
+			continue
+		}
+		attr := reflect.New(reflect.TypeOf(v.Attr)).Elem()
+		attr.Set(reflect.ValueOf(v.Attr))
+		if err := bindFields(attr, dims); err != nil {
+			return nil, fmt.Errorf("%s: %w", label(v), err)
+		}
+		v.Attr = attr.Interface()
+	}
+	return b, nil
+}
+
+// bindFields binds the extents in the fields of an attribute, those of embedded
+// structs too.
+func bindFields(attr reflect.Value, dims lower.Dims) error {
+	for i := range attr.NumField() {
+		f := attr.Field(i)
+		if f.Kind() == reflect.Struct {
+			if err := bindFields(f, dims); err != nil {
+				return err
+			}
+		}
+		if f.Type() != reflect.TypeFor[[]ir.Dim]() {
+			continue
+		}
+		t, err := dims.Bind(ir.Type{Dims: f.Interface().([]ir.Dim)})
+		if err != nil {
+			return err
+		}
+		f.Set(reflect.ValueOf(t.Dims))
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package passes
+
+import (
+	"slices"
+	"strings"
+
+	"estream/ir"
+)
+
+// carve returns a graph of those of g's values that are in members, in g's
+// order. Operands from elsewhere become inputs of their names; inputs and
+// weights come along where they are read. outputs are members.
+func carve(g *ir.Graph, name string, members set, outputs []*ir.Value) *ir.Graph {
+	read := readBy(g, members)
+	c, of := &ir.Graph{Name: name}, map[*ir.Value]*ir.Value{}
+	var inputs []*ir.Value
+	for _, v := range g.Values {
+		w := *v
+		switch {
+		case members[v]:
+			w.Args = slices.Clone(v.Args)
+			for i, a := range w.Args {
+				w.Args[i] = of[a]
+			}
+			c.Values = append(c.Values, &w)
+		case !read[v]:
+			continue
+		case v.Op == ir.Weight:
+			c.Values = append(c.Values, &w)
+		case v.Op == ir.Input:
+			inputs = append(inputs, &w)
+		default:
+			w = ir.Value{ID: v.ID, Name: v.Name, Origin: origin("split", v), Op: ir.Input, Type: v.Type}
+			inputs = append(inputs, &w)
+		}
+		of[v] = &w
+	}
+	c.Values = append(inputs, c.Values...)
+	for _, o := range outputs {
+		c.Outputs = append(c.Outputs, of[o])
+	}
+	c.Renumber()
+	return c
+}
+
+// readBy returns what members read: their operands and, where one is a growing
+// state, the whole step, for attention takes pos by its name.
+func readBy(g *ir.Graph, members set) set {
+	read := set{}
+	for _, v := range g.Values {
+		if !members[v] {
+			continue
+		}
+		for _, a := range v.Args {
+			read[a] = true
+			if a.Type.Kind != ir.Grow {
+				continue
+			}
+			for _, name := range []string{"pos", "seq", "past", "base", "parent"} {
+				if s := g.Value(name); s != nil && s.Op == ir.Input {
+					read[s] = true
+				}
+			}
+		}
+	}
+	return read
+}
+
+// The phases of a class, in the order they run. Early stands apart: it guesses.
+const (
+	bodyPhase    = "body"
+	routePhase   = "route"
+	sidePhase    = "side"
+	expertsPhase = "experts"
+	tailPhase    = "tail"
+	earlyPhase   = "early"
+)
+
+func phases() []string {
+	return []string{bodyPhase, routePhase, sidePhase, expertsPhase, tailPhase}
+}
+
+// phaseOf returns the phase of a graph named "<class>.<phase>"; "" of others.
+func phaseOf(graph string) string {
+	_, phase, _ := strings.Cut(graph, ".")
+	return phase
+}
+
+// classGraphs returns the phases of a class that m has, in the order they run.
+func classGraphs(m *ir.Module, class string) []*ir.Graph {
+	var gs []*ir.Graph
+	for _, p := range phases() {
+		if g := m.Graph(class + "." + p); g != nil {
+			gs = append(gs, g)
+		}
+	}
+	return gs
+}

@@ -1,0 +1,128 @@
+package runtime
+
+import (
+	"fmt"
+
+	"estream/ir"
+	"estream/lower"
+)
+
+// head computes the logits of the rows asked for, a chunk of rows at a time;
+// the head's records come once for each chunk.
+func (r *run) head(b Batch, positions []int32, res *Result) error {
+	m := r.m
+	if b.Each == nil && len(positions) > 0 {
+		res.Logits = make([]float32, len(positions)*m.vocab)
+	}
+	last := len(m.layers)
+	for from := 0; from < len(positions); from += r.plan.Head {
+		rows := positions[from:min(from+r.plan.Head, len(positions))]
+		logits, err := r.logits(rows, res.Logits, from, last)
+		if err != nil {
+			return err
+		}
+		if b.Each == nil {
+			continue
+		}
+		for i := range rows {
+			if err := b.Each(from+i, logits[i*m.vocab:(i+1)*m.vocab]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// logits returns the logits of rows: in their place of all, or in memory of the run.
+func (r *run) logits(rows []int32, all []float32, from, last int) ([]float32, error) {
+	m, n := r.m, len(rows)
+	if all == nil {
+		mem, err := m.mem.get(m.host, "logits", int64(r.plan.Head)*int64(m.vocab)*4, lower.Align)
+		if err != nil {
+			return nil, err
+		}
+		all = lower.F32(mem.Bytes())
+	} else {
+		all = all[from*m.vocab:]
+	}
+	env, err := r.normed(rows, last)
+	if err != nil {
+		return nil, err
+	}
+	for i, factor := range m.headers.factors {
+		cols := min(m.headers.columns, m.vocab-i*m.headers.columns)
+		part, err := r.headRun(env, n, cols, factor)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", i, err)
+		}
+		for j := range n {
+			copy(all[j*m.vocab+i*m.headers.columns:], part[j*cols:(j+1)*cols])
+		}
+	}
+	return all[:n*m.vocab], nil
+}
+
+// normed gathers rows of the residual stream and runs head.norm on them.
+func (r *run) normed(rows []int32, last int) (map[string]lower.Buffer, error) {
+	m := r.m
+	t := ir.Tensor(ir.F32, ir.N(len(rows)), ir.N(m.hidden))
+	in, err := m.mem.get(m.host, "head in", int64(r.plan.Head)*int64(m.hidden)*4, lower.Align)
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.mem.get(m.host, "head normed", int64(r.plan.Head)*m.normBytes(), lower.Align)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]lower.Buffer{"x": {Mem: in, Len: lower.Size(t), Type: t}}
+	for i, row := range rows {
+		copy(env["x"].Rows(i, i+1).Bytes(), r.x.Rows(int(row), int(row)+1).Bytes())
+	}
+	off := int64(0)
+	for _, v := range m.norm.graph.Outputs {
+		t, err := lower.Dims{"L": len(rows)}.Bind(v.Type)
+		if err != nil {
+			return nil, err
+		}
+		env[v.Name] = lower.Buffer{Mem: out, Off: off, Len: lower.Size(t), Type: t}
+		off += lower.RoundUp(lower.Size(t), lower.Align)
+	}
+	span, err := r.pass.Dense(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.pass.ReleaseDense(span)
+	dense, _ := m.records(last)
+	if err := r.call(m.norm, m.norm.bound(r.arena, span.Off, dense[0].Factors), env); err != nil {
+		return nil, err
+	}
+	for name, b := range env {
+		r.tapped(last, name, b)
+	}
+	return env, nil
+}
+
+// headRun multiplies by one run of the head's panels.
+func (r *run) headRun(env map[string]lower.Buffer, n, cols int, factor float32) ([]float32, error) {
+	m := r.m
+	mem, err := m.mem.get(m.host, "head out", int64(r.plan.Head)*int64(m.headers.columns)*4, lower.Align)
+	if err != nil {
+		return nil, err
+	}
+	span, err := r.pass.Dense(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.pass.ReleaseDense(span)
+	w, err := lower.Dims{"P": cols}.Bind(m.proj.graph.Weights()[0].Type)
+	if err != nil {
+		return nil, err
+	}
+	t := ir.Tensor(ir.F32, ir.N(n), ir.N(cols))
+	out := map[string]lower.Buffer{m.proj.graph.Outputs[0].Name: {Mem: mem, Len: lower.Size(t), Type: t}}
+	weights := []lower.Buffer{{Mem: r.arena, Off: span.Off, Len: span.Len, Type: w, Factor: factor}}
+	if err := r.call(m.proj, weights, out, env); err != nil {
+		return nil, err
+	}
+	return lower.F32(out[m.proj.graph.Outputs[0].Name].Bytes()), nil
+}

@@ -1,0 +1,183 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/pager"
+)
+
+// buffers allocates the residual stream and what layers share.
+func (r *run) buffers() error {
+	m, n := r.m, r.m.residualBytes(r.plan.Tokens)
+	t := ir.Tensor(ir.F32, ir.N(r.plan.Tokens), ir.N(m.hidden))
+	mem, err := m.mem.get(m.host, "residual", 2*n, lower.Align)
+	if err != nil {
+		return err
+	}
+	r.x = lower.Buffer{Mem: mem, Len: lower.Size(t), Type: t}
+	r.y = lower.Buffer{Mem: mem, Off: n, Len: lower.Size(t), Type: t}
+	r.step = newStep(r.offsets, r.plan.Chunk)
+	if r.frame, err = m.mem.get(m.host, "frame", max(r.plan.frame, 1), lower.Align); err != nil {
+		return err
+	}
+	r.state, err = m.mem.get(m.host, "state", max(r.plan.state, 1), lower.Align)
+	return err
+}
+
+// layer runs layer l over the whole batch.
+func (r *run) layer(l int, c *class) error {
+	span, err := r.pass.Dense(r.ctx)
+	if err != nil {
+		return err
+	}
+	defer r.pass.EndStage()
+	defer r.pass.ReleaseDense(span)
+	dense, _ := r.m.records(l)
+	lw := layerWeights{mem: r.arena, off: span.Off, factors: dense[0].Factors}
+	env, err := r.environment(c)
+	if err != nil {
+		return err
+	}
+	if err := r.bodies(c, lw, env); err != nil {
+		return err
+	}
+	if c.callee != nil {
+		if err := r.mixture(l, c, lw, env); err != nil {
+			return err
+		}
+	}
+	for name, b := range env {
+		r.tapped(l, name, b)
+	}
+	if !c.frame.reuse {
+		r.x, r.y = r.y, r.x
+	}
+	return nil
+}
+
+// layerWeights is where a layer's dense record lies.
+type layerWeights struct {
+	mem     lower.Mem
+	off     int64
+	factors []float32
+}
+
+func (w layerWeights) of(p *phase) []lower.Buffer { return p.bound(w.mem, w.off, w.factors) }
+
+// environment places the values of a layer that cross phases, x, y and the state.
+func (r *run) environment(c *class) (map[string]lower.Buffer, error) {
+	env, err := c.frame.place(r.frame, rows{r.plan.Tokens, r.plan.Chunk})
+	if err != nil {
+		return nil, err
+	}
+	env["x"], env["y"] = r.x, r.y
+	if c.frame.reuse {
+		env["y"] = r.x
+	}
+	if c.state.DType == ir.State {
+		t, err := lower.Dims{"S": r.plan.Tokens, "B": r.plan.Sequences}.Bind(c.state)
+		if err != nil {
+			return nil, err
+		}
+		env["state"] = lower.Buffer{Mem: r.state, Len: lower.Size(t), Type: t}
+		env["state.next"] = env["state"]
+		if t.Kind == ir.Window {
+			clear(env["state"].Bytes())
+		}
+	}
+	return env, nil
+}
+
+// bodies runs body and route over the batch in chunks of rows, as successive
+// steps with a larger past.
+func (r *run) bodies(c *class, lw layerWeights, env map[string]lower.Buffer) error {
+	return r.chunks(c, env, func(part map[string]lower.Buffer) error {
+		if err := r.call(c.phases[bodyPhase], lw.of(c.phases[bodyPhase]), part); err != nil {
+			return err
+		}
+		if p := c.phases[routePhase]; p != nil {
+			return r.call(p, lw.of(p), part)
+		}
+		return nil
+	})
+}
+
+// chunks calls f with the environment of each chunk of rows in turn.
+func (r *run) chunks(c *class, env map[string]lower.Buffer, f func(map[string]lower.Buffer) error) error {
+	short := map[string]bool{}
+	for _, v := range c.frame.values {
+		short[v.name] = v.chunk
+	}
+	for from := 0; from < r.plan.Tokens; from += r.plan.Chunk {
+		to := min(from+r.plan.Chunk, r.plan.Tokens)
+		part := map[string]lower.Buffer{}
+		for name, b := range env {
+			switch {
+			case strings.HasPrefix(name, "state"):
+				part[name] = b
+			case short[name]:
+				part[name] = b.Rows(0, to-from)
+			default:
+				part[name] = b.Rows(from, to)
+			}
+		}
+		r.step.set(r.offsets, from, to)
+		r.step.buffers(part)
+		if err := f(part); err != nil {
+			return fmt.Errorf("tokens %d to %d: %w", from, to-1, err)
+		}
+	}
+	return nil
+}
+
+// mixture runs the routed half of a layer: side graphs while experts load, the
+// experts group by group in flash order, and the tail.
+func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buffer) error {
+	op := c.routed
+	if err := r.routes.set(env[op.Args[1].Name], env[op.Args[2].Name], c.n); err != nil {
+		return err
+	}
+	if err := r.pass.Route(r.routes.wanted); err != nil {
+		return err
+	}
+	if p := c.phases[sidePhase]; p != nil {
+		if err := r.chunks(c, env, func(part map[string]lower.Buffer) error { return r.call(p, lw.of(p), part) }); err != nil {
+			return err
+		}
+	}
+	x, y := env[op.Args[0].Name], env[op.Name]
+	clear(y.Bytes())
+	_, records := r.m.records(l)
+	for {
+		g, more, err := r.pass.Next(r.ctx)
+		if err != nil || !more {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		r.group = r.group[:0]
+		for e := g.First; e < g.First+g.Count; e++ {
+			if rows, w := r.routes.of(e); len(rows) > 0 {
+				r.group = append(r.group, r.expert(g, e, records[e].Factors, c, rows, w))
+			}
+		}
+		err = r.program(c.callee, &lower.Call{In: []lower.Buffer{x, {}, {}, y}, Out: []lower.Buffer{y}, Group: r.group})
+		r.pass.Release(g)
+		if err != nil {
+			return fmt.Errorf("experts %d to %d: %w", g.First, g.First+g.Count-1, err)
+		}
+	}
+	if p := c.phases[tailPhase]; p != nil {
+		return r.chunks(c, env, func(part map[string]lower.Buffer) error { return r.call(p, lw.of(p), part) })
+	}
+	return nil
+}
+
+func (r *run) expert(g pager.Group, e int, factors []float32, c *class, rows []int32, w []float32) lower.Expert {
+	record := lower.Buffer{Mem: r.arena, Off: g.Off + int64(e-g.First)*g.Stride, Len: c.expert.Len}
+	return lower.Expert{Record: record, Factors: factors, Rows: rows, W: w}
+}

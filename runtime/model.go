@@ -1,0 +1,243 @@
+// Package runtime executes a lowered package: prompts in, logits out, experts
+// paged from flash through a fixed arena. It knows graphs, states, records and
+// routes; it knows no model family.
+//
+// A batch is run layer by layer: a layer's dense record is read once, its body
+// runs over all tokens in row chunks, the routes say which experts have rows,
+// and the experts' records pass through the arena's banks while the ones before
+// them compute. So memory is bounded by the arena and the batch, not by the
+// model, and each record is read at most once a batch, dropped guesses apart.
+//
+// Stable for callers: Open, Options, Model.Run, Batch, Result, Stats, Plan, and
+// the errors named here. Everything else of this module may change.
+//
+// Memory: everything a Model allocates for a run is off the Go heap, belongs to
+// the Model and is freed by Close. Slices of a Result are the caller's.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/pager"
+	"estream/pager/layout"
+	"estream/passes"
+)
+
+// Options says how to run a package. The zero Options is right for most uses.
+type Options struct {
+	// Memory bounds the resident bytes of the process while it runs, all
+	// included; 0: the least good arena, and whole batches where they fit.
+	Memory int64
+
+	Schedule pager.Schedule // when reads may begin
+	Readers  int            // reads in flight (Q); 0: chosen
+	Banks    int            // groups of experts in memory (B); 0: chosen
+	Group    int            // experts a read (G); 0: chosen
+	Chunk    int            // rows of a body at a time; 0: chosen
+	Threads  int            // computing; 0: GOMAXPROCS
+
+	Host   lower.Backend // nil: the embedded host backend
+	Device *Device       // nil: everything runs on Host
+	Ops    ir.Ops        // that packages may use; nil: the core ops
+
+	// Source opens a weight file; nil: pager.OpenFile.
+	Source func(path string) (pager.Source, error)
+
+	Trace func(pager.Event) // is told of each read, wait and drop; see pager.Config
+
+	// Taps names values whose contents Tap is given after each layer: any name
+	// of the package's graphs outside experts' bodies, "y" for a layer's output.
+	Taps []string
+	Tap  func(Tap)
+}
+
+// A Device is an accelerator that runs what it can of a package.
+type Device struct {
+	Backend lower.Backend
+	Tiers   passes.Tiers // of a device that runs static shapes only
+}
+
+// A Tap is one value over all tokens of a batch.
+type Tap struct {
+	Layer  int // -1 for the embeddings, the number of layers for the head
+	Name   string
+	Buffer lower.Buffer // valid until Tap returns
+}
+
+// ErrMemory is wrapped by the error of a run that does not fit Options.Memory.
+var ErrMemory = errors.New("memory budget too small")
+
+// A Model is an open package. Runs of one Model take turns; Close waits for none.
+type Model struct {
+	pkg     *layout.Package
+	opt     Options
+	module  *ir.Module
+	host    lower.Compiled
+	device  lower.Compiled // nil: none
+	classes map[string]*class
+	layers  []*class // the class of each layer
+	embed   *phase
+	norm    *phase
+	proj    *phase
+	region  layout.Region // the embedding table
+	hidden  int
+	vocab   int
+	headers headRuns
+	stages  []pager.Stage
+	experts pager.Source
+	dense   pager.Source
+
+	turn chan struct{} // full while a Run or Plan is under way, which alone uses mem
+	mem  memories
+}
+
+// Open opens the package in a folder: everything about it is checked before any
+// weight is read. Errors name the file, the thing and the remedy.
+func Open(ctx context.Context, dir string, opt Options) (_ *Model, err error) {
+	pkg, err := layout.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{pkg: pkg, opt: opt, turn: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	if m.opt.Host == nil {
+		m.opt.Host = host.New(host.Options{Threads: opt.Threads})
+	}
+	if err := m.load(ctx); err != nil {
+		return nil, fmt.Errorf("package %s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// load parses, checks and compiles the module, and opens the weight files.
+func (m *Model) load(ctx context.Context) error {
+	packing, err := m.packing()
+	if err != nil {
+		return err
+	}
+	if err := m.parse(); err != nil {
+		return err
+	}
+	records, err := passes.Records(m.module, packing)
+	if err != nil {
+		return fmt.Errorf("module: %w", err)
+	}
+	m.tap()
+	if err := passes.Run(m.module, passes.Open(m.target()), nil); err != nil {
+		return err
+	}
+	if m.host, err = m.opt.Host.Compile(ctx, m.module, packing); err != nil {
+		return err
+	}
+	if d := m.opt.Device; d != nil {
+		if m.device, err = d.Backend.Compile(ctx, m.module, packing); err != nil {
+			return err
+		}
+	}
+	if err := m.bind(records, packing); err != nil {
+		return err
+	}
+	if m.experts, err = m.source(layout.ExpertsName); err != nil {
+		return err
+	}
+	if m.dense, err = m.source(layout.DenseName); err != nil {
+		return err
+	}
+	return nil
+}
+
+// packing finds the package's packing among those of the backends.
+func (m *Model) packing() (lower.Packing, error) {
+	var known []string
+	all := m.opt.Host.Packings()
+	if m.opt.Device != nil {
+		all = slices.Concat(m.opt.Device.Backend.Packings(), all)
+	}
+	for _, p := range all {
+		if p.Name == m.pkg.Manifest.Packing {
+			return p, nil
+		}
+		known = append(known, p.Name)
+	}
+	return lower.Packing{}, fmt.Errorf("packed for %q, which no backend here reads (they read %q): pack the checkpoint again", m.pkg.Manifest.Packing, known)
+}
+
+func (m *Model) parse() (err error) {
+	ops := m.opt.Ops
+	if ops == nil {
+		if ops, err = ir.Core(); err != nil {
+			return err
+		}
+	}
+	for _, name := range m.pkg.Manifest.Ops {
+		if ops[name] == nil {
+			return fmt.Errorf("needs the operator %q, which this program lacks: use one built with the plug-in that declares it", name)
+		}
+	}
+	if m.module, err = ir.Parse(m.pkg.Manifest.Module, ops); err != nil {
+		return err
+	}
+	return m.module.Verify()
+}
+
+// tap makes the tapped values outputs of the graphs that compute them.
+func (m *Model) tap() {
+	for _, name := range m.opt.Taps {
+		for _, g := range m.module.Graphs {
+			v := g.Value(name)
+			if v == nil || v.Op == ir.Input || v.Op == ir.Weight || slices.Contains(g.Outputs, v) || isCallee(m.module, g) || isEarly(g) {
+				continue
+			}
+			g.Outputs = append(g.Outputs, v)
+		}
+	}
+}
+
+func (m *Model) source(name string) (pager.Source, error) {
+	if _, err := os.Stat(m.pkg.Path(name)); errors.Is(err, os.ErrNotExist) {
+		return nil, nil // a dense model has no experts; layout.Open has checked what must be there
+	}
+	if m.opt.Source != nil {
+		return m.opt.Source(m.pkg.Path(name))
+	}
+	return pager.OpenFile(m.pkg.Path(name))
+}
+
+// Manifest returns what the package says of itself. It is not to be changed.
+func (m *Model) Manifest() *layout.Manifest { return m.pkg.Manifest }
+
+// Module returns the legalized module. It is not to be changed.
+func (m *Model) Module() *ir.Module { return m.module }
+
+// Vocab returns the number of logits a position has.
+func (m *Model) Vocab() int { return m.vocab }
+
+// Path returns the path of a file of the package, such as tokenizer.json.
+func (m *Model) Path(name string) string { return m.pkg.Path(name) }
+
+// Close frees what the model holds. No Run may be under way.
+func (m *Model) Close() error {
+	errs := []error{m.mem.free()}
+	for _, s := range []pager.Source{m.experts, m.dense} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	for _, c := range []lower.Compiled{m.device, m.host} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

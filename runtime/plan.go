@@ -1,0 +1,221 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/pager"
+	"estream/pager/layout"
+)
+
+// A Plan is how a batch will run and what memory it takes at its peak.
+type Plan struct {
+	Tokens, Sequences, Rows int // of the batch; Rows are those whose logits are asked for
+
+	Chunk    int // rows of a body at a time
+	Head     int // rows of logits at a time: the head is read once for each
+	Readers  int // Q
+	Geometry pager.Geometry
+	Parts    []Part
+
+	frame, state int64 // bytes of the largest class's frame, and of a layer's memory
+}
+
+// A Part is one use of memory.
+type Part struct {
+	Name  string
+	Bytes int64
+}
+
+// Bytes returns the planned peak of the process's resident memory.
+func (p Plan) Bytes() int64 {
+	n := int64(0)
+	for _, part := range p.Parts {
+		n += part.Bytes
+	}
+	return n
+}
+
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s for %d tokens in chunks of %d:", mib(p.Bytes()), p.Tokens, p.Chunk)
+	for _, part := range p.Parts {
+		fmt.Fprintf(&b, " %s %s,", part.Name, mib(part.Bytes))
+	}
+	fmt.Fprintf(&b, " Q=%d B=%d G=%d", p.Readers, p.Geometry.Banks, p.Geometry.Group)
+	return b.String()
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// Plan returns how Run would run the batch, or an error that wraps ErrMemory and
+// names the least that works.
+func (m *Model) Plan(b Batch) (Plan, error) {
+	ids, offsets, err := b.tokens(m.vocab)
+	if err != nil {
+		return Plan{}, err
+	}
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	return m.plan(len(ids), len(offsets)-1, len(b.positions(offsets)), b.Each == nil)
+}
+
+// plan tries the fastest shapes first and takes the first that fits.
+func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
+	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, Readers: cmp.Or(m.opt.Readers, 2)}
+	var least Plan
+	for _, g := range m.geometries() {
+		for _, chunk := range m.chunks(tokens) {
+			p.Geometry, p.Chunk, p.Head = g, chunk, min(max(rows, 1), chunk)
+			if err := m.measure(&p, collect); err != nil {
+				return p, err
+			}
+			if m.opt.Memory == 0 || p.Bytes() <= m.opt.Memory {
+				return p, nil
+			}
+			if least.Tokens == 0 || p.Bytes() < least.Bytes() {
+				least = p
+			}
+		}
+	}
+	return least, fmt.Errorf("%w: %s given, the least that works is %s; give more memory, or fewer tokens at a time", ErrMemory, mib(m.opt.Memory), least)
+}
+
+// chunks are the numbers of body rows to try.
+func (m *Model) chunks(tokens int) []int {
+	if m.opt.Chunk > 0 {
+		return []int{min(m.opt.Chunk, tokens)}
+	}
+	var out []int
+	for n := 512; n >= 16; n /= 2 {
+		out = append(out, min(n, tokens))
+	}
+	return slices.Compact(out)
+}
+
+// geometries are the arenas to try: groups of about 2 MiB, at most an eighth of
+// a layer, three of them; then less, down to a single expert.
+func (m *Model) geometries() []pager.Geometry {
+	g := pager.Geometry{Align: m.pkg.Manifest.Align}
+	most := 0
+	for _, r := range m.pkg.Manifest.Experts {
+		g.Stride = max(g.Stride, r.Stride(g.Align))
+		most = max(most, r.Index+1)
+	}
+	for _, r := range m.pkg.Manifest.Dense {
+		g.DenseSlot = max(g.DenseSlot, r.Stride(g.Align))
+	}
+	if most == 0 {
+		return []pager.Geometry{g}
+	}
+	group := max(1, min(int(2<<20/g.Stride), most/8))
+	var out []pager.Geometry
+	for _, shape := range [][2]int{{3, group}, {3, 1}, {2, 1}, {1, 1}} {
+		g.Banks, g.Group = cmp.Or(m.opt.Banks, shape[0]), min(cmp.Or(m.opt.Group, shape[1]), most)
+		out = append(out, g)
+	}
+	return slices.Compact(out)
+}
+
+// measure fills the plan's parts in.
+func (m *Model) measure(p *Plan, collect bool) error {
+	p.frame, p.state = 0, 0
+	for _, c := range m.classes {
+		n, err := c.frame.bytes(rows{p.Tokens, p.Chunk})
+		if err != nil {
+			return err
+		}
+		p.frame = max(p.frame, n)
+		if c.state.DType == ir.State {
+			t, err := lower.Dims{"S": p.Tokens, "B": p.Sequences}.Bind(c.state)
+			if err != nil {
+				return err
+			}
+			p.state = max(p.state, lower.Size(t))
+		}
+	}
+	head := int64(p.Head) * (4*int64(m.hidden+m.headers.columns) + m.normBytes())
+	logits := int64(min(p.Head, p.Rows)) * int64(m.vocab) * 4
+	if collect {
+		logits = int64(p.Rows) * int64(m.vocab) * 4
+	}
+	p.Parts = []Part{
+		{"program", max(0, residentBytes()-m.mem.bytes())},
+		{"arena", p.Geometry.Bytes()},
+		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
+		{"state", p.state},
+		{"routes", m.routeBytes(p.Tokens)},
+		{"workspace", m.workspace(p)},
+		{"logits", logits + head},
+	}
+	return nil
+}
+
+func (m *Model) residualBytes(tokens int) int64 {
+	return lower.RoundUp(int64(tokens)*int64(m.hidden)*4, lower.Align)
+}
+
+// embedBytes is the gathered rows, their embeddings and the block they are read in.
+func (m *Model) embedBytes(chunk int) int64 {
+	return int64(chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden)) + layout.BlockSize + 2*m.pkg.Manifest.Align
+}
+
+// normBytes is a row of what head.norm gives head.proj.
+func (m *Model) normBytes() int64 {
+	n := int64(0)
+	for _, out := range m.norm.graph.Outputs {
+		if t, err := (lower.Dims{"L": 1}).Bind(out.Type); err == nil {
+			n += lower.RoundUp(lower.Size(t), lower.Align)
+		}
+	}
+	return n
+}
+
+// routeBytes is the row lists and weights of all experts of a layer.
+func (m *Model) routeBytes(tokens int) int64 {
+	most := 0
+	for _, c := range m.classes {
+		if c.routed != nil {
+			most = max(most, c.routed.Args[1].Type.Last().N)
+		}
+	}
+	return 8 * int64(tokens) * int64(most)
+}
+
+// workspace is the most that any program takes beside its buffers.
+func (m *Model) workspace(p *Plan) int64 {
+	need := map[lower.Compiled]int64{}
+	add := func(ph *phase, d lower.Dims) {
+		if ph != nil && ph.program != nil {
+			on := m.on(ph)
+			need[on] = max(need[on], on.Footprint(ph.graph.Name, d))
+		}
+	}
+	d := lower.Dims{"T": p.Chunk, "S": p.Tokens, "B": p.Sequences, "U": p.Chunk, "L": p.Head, "P": m.headers.columns}
+	for _, c := range m.classes {
+		for _, name := range phaseOrder {
+			add(c.phases[name], d)
+		}
+		add(c.callee, lower.Dims{"T": p.Tokens})
+	}
+	for _, ph := range []*phase{m.embed, m.norm, m.proj} {
+		add(ph, d)
+	}
+	total := int64(0)
+	for _, n := range need {
+		total += n
+	}
+	return total
+}
+
+// on returns what runs a phase.
+func (m *Model) on(p *phase) lower.Compiled {
+	if m.device != nil && p.graph.On == m.opt.Device.Backend.Name() {
+		return m.device
+	}
+	return m.host
+}

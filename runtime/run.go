@@ -1,0 +1,238 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"estream/lower"
+	"estream/pager"
+)
+
+// A Result is what a batch gave.
+type Result struct {
+	Logits  []float32 // [N,V], the positions asked for in order; nil with Batch.Each or None
+	Offsets []int32   // [B+1]: rows Offsets[b] to Offsets[b+1]-1 of Logits are prompt b's
+	Vocab   int       // V
+	Plan    Plan
+	Stats   Stats
+}
+
+// Stats tells where a run's time and bytes went.
+type Stats struct {
+	pager.Stats
+	Total   time.Duration // of Run
+	Compute time.Duration // in programs
+	Pool    int64         // bytes of all expert records
+	Layer   int64         // bytes of the largest layer's expert records
+}
+
+// BubbleEstimate is 1 - max(reading, computing)/total, the share of the run in
+// which neither limits: an estimate from the trace, not the bubble that a bench
+// measures with reads and compute apart.
+func (s Stats) BubbleEstimate() float64 {
+	if s.Total <= 0 {
+		return 0
+	}
+	return max(0, 1-float64(max(s.Busy, s.Compute))/float64(s.Total))
+}
+
+// Run runs a batch. Runs of one model take turns. The context cancels it at the
+// next group or chunk. On the host backend results are the same bit for bit
+// whatever the batch, schedule, budget, chunks and threads.
+func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
+	ids, offsets, err := b.tokens(m.vocab)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	begun := time.Now()
+	positions := b.positions(offsets)
+	plan, err := m.plan(len(ids), len(offsets)-1, len(positions), b.Each == nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{m: m, ctx: ctx, plan: plan, ids: ids, offsets: offsets}
+	res := &Result{Vocab: m.vocab, Plan: plan, Offsets: rowOffsets(b, offsets)}
+	if err := r.start(len(positions)); err != nil {
+		return nil, err
+	}
+	stats, err := r.whole(b, positions, res)
+	if err != nil {
+		return nil, err
+	}
+	res.Stats = Stats{Stats: stats, Total: time.Since(begun), Compute: r.compute}
+	res.Stats.Pool, res.Stats.Layer = m.poolBytes()
+	return res, nil
+}
+
+// whole runs forward and ends the pass, also where Each or Tap panics: no reader
+// outlives the run.
+func (r *run) whole(b Batch, positions []int32, res *Result) (stats pager.Stats, err error) {
+	defer func() {
+		var closeErr error
+		if stats, closeErr = r.pass.Close(); errors.Is(closeErr, pager.ErrStalled) {
+			r.m.abandon(r.pass)
+		}
+		if err == nil {
+			err = closeErr
+		}
+	}()
+	return stats, r.forward(b, positions, res)
+}
+
+// abandon gives up the memory of a pass that a hanging read may still write to;
+// it is freed when that read returns.
+func (m *Model) abandon(p *pager.Pass) {
+	held := m.mem
+	m.mem = nil
+	go func() {
+		<-p.Done()
+		_ = held.free() // nobody is left to tell
+	}()
+}
+
+func rowOffsets(b Batch, offsets []int32) []int32 {
+	out := make([]int32, len(offsets))
+	for i := range offsets[1:] {
+		switch b.Logits {
+		case Last:
+			out[i+1] = int32(i + 1)
+		case All:
+			out[i+1] = offsets[i+1]
+		}
+	}
+	return out
+}
+
+// poolBytes returns the bytes of all expert records, and of the largest layer's.
+func (m *Model) poolBytes() (pool, layer int64) {
+	for l := range m.layers {
+		_, experts := m.records(l)
+		n := int64(0)
+		for _, r := range experts {
+			n += r.Stride(m.pkg.Manifest.Align)
+		}
+		pool, layer = pool+n, max(layer, n)
+	}
+	return pool, layer
+}
+
+// A run is one batch on its way through the layers.
+type run struct {
+	m       *Model
+	ctx     context.Context
+	plan    Plan
+	ids     []int32
+	offsets []int32
+
+	pass    *pager.Pass
+	arena   lower.Mem
+	x, y    lower.Buffer // the residual stream, and where a layer's output goes
+	frame   lower.Mem    // values that cross phases
+	state   lower.Mem
+	step    *step
+	routes  routes
+	group   []lower.Expert
+	compute time.Duration
+}
+
+// start allocates what the plan says and begins to read.
+func (r *run) start(positions int) error {
+	m := r.m
+	weights := m.host
+	if m.device != nil {
+		weights = m.device
+	}
+	g := r.plan.Geometry
+	var err error
+	if r.arena, err = m.mem.get(weights, "arena", max(g.Bytes(), g.Align), g.Align); err != nil {
+		return err
+	}
+	arena, err := pager.NewArena(r.arena.Bytes(), g)
+	if err != nil {
+		return err
+	}
+	p, err := pager.New(pager.Config{
+		Stages: m.stages, Dense: m.dense, Experts: m.experts, Arena: arena,
+		Schedule: m.opt.Schedule, Readers: r.plan.Readers, Checksum: true, Trace: m.opt.Trace,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.buffers(); err != nil {
+		return err
+	}
+	heads := (positions + r.plan.Head - 1) / r.plan.Head
+	r.pass, err = p.Start(r.ctx, heads)
+	return err
+}
+
+// forward is the whole computation.
+func (r *run) forward(b Batch, positions []int32, res *Result) error {
+	if err := r.embed(); err != nil {
+		return fmt.Errorf("embeddings: %w", err)
+	}
+	for l, c := range r.m.layers {
+		if err := r.layer(l, c); err != nil {
+			return fmt.Errorf("layer %d: %w", l, err)
+		}
+	}
+	if err := r.head(b, positions, res); err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	return nil
+}
+
+// call runs a phase with inputs and outputs taken from an environment by name.
+func (r *run) call(p *phase, weights []lower.Buffer, envs ...map[string]lower.Buffer) error {
+	c := &lower.Call{Weights: weights}
+	var err error
+	for _, v := range p.graph.Inputs() {
+		if c.In, err = r.take(c.In, v.Name, envs); err != nil {
+			return fmt.Errorf("graph %s: %w", p.graph.Name, err)
+		}
+	}
+	for _, v := range p.graph.Outputs {
+		if c.Out, err = r.take(c.Out, v.Name, envs); err != nil {
+			return fmt.Errorf("graph %s: %w", p.graph.Name, err)
+		}
+	}
+	return r.program(p, c)
+}
+
+func (r *run) take(to []lower.Buffer, name string, envs []map[string]lower.Buffer) ([]lower.Buffer, error) {
+	for _, env := range envs {
+		if b, ok := env[name]; ok {
+			return append(to, b), nil
+		}
+	}
+	return nil, fmt.Errorf("nothing is named %q", name)
+}
+
+func (r *run) program(p *phase, c *lower.Call) error {
+	if err := r.ctx.Err(); err != nil {
+		return context.Cause(r.ctx)
+	}
+	begun := time.Now()
+	err := p.program.Run(r.ctx, c)
+	r.compute += time.Since(begun)
+	return err
+}
+
+func (r *run) tapped(layer int, name string, b lower.Buffer) {
+	if r.m.opt.Tap == nil {
+		return
+	}
+	for _, t := range r.m.opt.Taps {
+		if t == name {
+			r.m.opt.Tap(Tap{Layer: layer, Name: name, Buffer: b})
+		}
+	}
+}

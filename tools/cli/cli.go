@@ -1,0 +1,123 @@
+// Package cli is the estream command as a library: a program with families,
+// formats, operators or backends of its own fills an App and calls Main.
+//
+// Results go to stdout, progress and notes to stderr. Exit codes: 0 success,
+// 1 failure, 2 wrong usage, 130 interrupted.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/models"
+	"estream/models/all"
+	"estream/models/checkpoint"
+)
+
+// An App is what a command is made of.
+type App struct {
+	Families []models.Family
+	Formats  []checkpoint.Format
+	Ops      []*ir.Op // beside the core ops
+	HostOps  map[*ir.Op]host.Func
+	Backends []lower.Backend // that pack can write for, the host backend apart
+
+	Stdout, Stderr io.Writer
+	began          time.Time
+	verbose        bool
+}
+
+// Default is the App of the estream command itself.
+func Default() *App {
+	return &App{Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors}, Stdout: os.Stdout, Stderr: os.Stderr}
+}
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Main runs the command and returns its exit code.
+func Main(a *App, args []string) int {
+	a.began = time.Now()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(a.Stderr, "estream: interrupted")
+		return 130
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.Stderr, "estream: %v\n", err)
+		return 2
+	}
+	fmt.Fprintf(a.Stderr, "estream: %v\n", err)
+	return 1
+}
+
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "estream",
+		Short: "Run Mixture-of-Experts models that do not fit in memory",
+		Long: `estream lowers a Mixture-of-Experts checkpoint into a package and runs it with
+its experts paged from disk through a small arena, loading hidden behind
+computation.`,
+		Example: `  estream pack --encoding w4 OLMoE-1B-7B olmoe.estream
+  estream run olmoe.estream "The capital of France is"
+  estream inspect olmoe.estream`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q: see estream --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v: see estream %s --help", err, cmd.Name())
+	})
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand())
+	return root
+}
+
+// args makes cobra's check of arguments a usage error.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, a []string) error {
+		if err := check(cmd, a); err != nil {
+			return usagef("%v: usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// printJSON prints one object on a line of its own.
+func (a *App) printJSON(v any) error {
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func (a *App) note(format string, args ...any) { fmt.Fprintf(a.Stderr, format+"\n", args...) }

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"estream/pager/layout"
+	"estream/runtime"
+)
+
+func (a *App) inspectCommand() *cobra.Command {
+	var asJSON, ir, legal, records bool
+	var graph string
+	cmd := &cobra.Command{
+		Use:   "inspect [flags] PACKAGE",
+		Short: "Show what a package holds",
+		Long: `Inspect prints a package's family, sizes, policy, layer classes and record
+bindings. With --ir it prints the graphs as IR text as they are stored, with
+--legal as the host backend runs them, with --records every record.`,
+		Example: `  estream inspect olmoe.estream
+  estream inspect --ir --graph c0.route olmoe.estream
+  estream inspect --legal --graph expert0 olmoe.estream`,
+		Args: args(cobra.ExactArgs(1)),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&ir, "ir", false, "print the stored graphs as IR text")
+	f.BoolVar(&legal, "legal", false, "print the graphs as legalized for the host backend")
+	f.BoolVar(&records, "records", false, "print every record")
+	f.StringVar(&graph, "graph", "", "print this graph only")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		m, err := a.open(cmd.Context(), args[0], runFlags{})
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		switch {
+		case asJSON:
+			return a.inspectJSON(m)
+		case ir || legal || graph != "":
+			return a.printGraphs(m, legal, graph)
+		}
+		return a.inspect(cmd.Context(), m, records)
+	}
+	return cmd
+}
+
+func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
+	text := m.Manifest().Module
+	if legal {
+		text = m.Module().String()
+	}
+	if name == "" {
+		_, err := fmt.Fprint(a.Stdout, text)
+		return err
+	}
+	for _, part := range strings.Split(text, "\n\n") {
+		if first, _, _ := strings.Cut(part, "\n"); first == "graph "+name || strings.HasPrefix(first, "graph "+name+" on ") {
+			_, err := fmt.Fprintln(a.Stdout, strings.TrimRight(part, "\n"))
+			return err
+		}
+	}
+	return fmt.Errorf("the package has no graph %q: see estream inspect --ir", name)
+}
+
+func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
+	man := m.Manifest()
+	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p("family    %s, %d layers, vocabulary of %d", man.Family, len(m.Module().Layers), m.Vocab())
+	p("format    %d, aligned to %s, packing %s for %s", man.Version, formatSize(man.Align), man.Packing, strings.Join(man.Backends, ", "))
+	for _, f := range man.Files {
+		p("file      %-22s %s", f.Name, formatSize(f.Size))
+	}
+	for _, kv := range man.Policy {
+		p("policy    %s: %s", kv.Key, kv.Value)
+	}
+	for _, kv := range man.Provenance {
+		p("from      %s: %s", kv.Key, kv.Value)
+	}
+	for _, c := range classes(m) {
+		p("class     %s: %d layers (%s); graphs %s", c.Name, len(c.Layers), ranges(c.Layers), strings.Join(c.Graphs, ", "))
+	}
+	p("experts   %d records; dense %d records", len(man.Experts), len(man.Dense))
+	p("ops       %s", strings.Join(man.Ops, ", "))
+	if !records {
+		return nil
+	}
+	printRecords := func(file string, rs []layout.Record) {
+		for _, r := range rs {
+			p("record    %s layer %d index %d: %s, %d bytes at %d, crc %08x, factors %v", file, r.Layer, r.Index, r.Class, r.Length, r.Offset, r.CRC, r.Factors)
+		}
+	}
+	printRecords(layout.DenseName, man.Dense)
+	printRecords(layout.ExpertsName, man.Experts)
+	for _, r := range man.Rows {
+		p("rows      %s: %d rows of %d bytes at %d, factor %v", r.Name, r.Rows, r.RowBytes, r.Offset, r.Factor)
+	}
+	return nil
+}
+
+// A classInfo is a layer class as inspect shows it.
+type classInfo struct {
+	Name   string   `json:"name"`
+	Layers []int    `json:"layers"`
+	Graphs []string `json:"graphs"`
+}
+
+func classes(m *runtime.Model) []classInfo {
+	var out []classInfo
+	at := map[string]int{}
+	for l, name := range m.Module().Layers {
+		i, ok := at[name]
+		if !ok {
+			i = len(out)
+			at[name] = i
+			out = append(out, classInfo{Name: name})
+			for _, g := range m.Module().Graphs {
+				if strings.HasPrefix(g.Name, name+".") {
+					out[i].Graphs = append(out[i].Graphs, g.Name)
+				}
+			}
+		}
+		out[i].Layers = append(out[i].Layers, l)
+	}
+	return out
+}
+
+// ranges prints 0,1,2,5 as 0-2, 5.
+func ranges(ns []int) string {
+	var parts []string
+	for i := 0; i < len(ns); {
+		j := i
+		for j+1 < len(ns) && ns[j+1] == ns[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d-%d", ns[i], ns[j]))
+		} else {
+			parts = append(parts, fmt.Sprint(ns[i]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *App) inspectJSON(m *runtime.Model) error {
+	man := m.Manifest()
+	return a.printJSON(map[string]any{
+		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
+		"layers": m.Module().Layers, "classes": classes(m), "vocab": m.Vocab(), "files": man.Files, "policy": man.Policy, "provenance": man.Provenance,
+		"config": string(man.Config), "module": man.Module, "experts": man.Experts, "dense": man.Dense, "rows": man.Rows,
+	})
+}

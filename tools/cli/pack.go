@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/tools/pack"
+)
+
+func (a *App) packCommand() *cobra.Command {
+	var o pack.Options
+	var encoding string
+	var kinds [4]string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "pack [flags] CHECKPOINT PACKAGE",
+		Short: "Lower a checkpoint into a package",
+		Long: `Pack reads a checkpoint (a folder with config.json and safetensors, or one
+.safetensors file with config.json beside it), lowers its model and writes a
+package: a new folder with the graphs and all weights, encoded and laid out to be
+read from disk. It is written next to its place and renamed at the end.
+
+Encodings:
+` + encodingTable(),
+		Example: `  estream pack OLMoE-1B-7B-0924 olmoe.estream
+  estream pack --encoding w8 OLMoE-1B-7B-0924 olmoe-w8.estream
+  estream pack --encoding w4g128 --attention w4g128 --head exact --embed exact OLMoE-1B-7B-0924 study.estream`,
+		Args: args(cobra.ExactArgs(2)),
+	}
+	f := cmd.Flags()
+	f.StringVar(&encoding, "encoding", pack.Encodings[0].Name, "what weights become")
+	for i, k := range []string{"experts", "attention", "head", "embed"} {
+		f.StringVar(&kinds[i], k, "", "what "+k+" weights become instead: exact (as in the checkpoint), f32, bf16, w8, w4g32, ...")
+	}
+	f.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))
+	f.Int64Var(&o.Align, "align", 0, "alignment of records in bytes, a power of two (default 16384)")
+	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: one a processor)")
+	f.BoolVar(&o.IgnoreIndex, "ignore-index", false, "read the shards that are there instead of a stale model.safetensors.index.json")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if o.Encoding, err = packEncoding(encoding, kinds); err != nil {
+			return err
+		}
+		return a.pack(cmd.Context(), args[0], args[1], o, asJSON)
+	}
+	return cmd
+}
+
+func encodingTable() string {
+	var b strings.Builder
+	for _, e := range pack.Encodings {
+		fmt.Fprintf(&b, "  %-7s %s\n", e.Name, e.Doc)
+	}
+	return b.String()
+}
+
+func packEncoding(name string, kinds [4]string) (pack.Encoding, error) {
+	e, err := pack.FindEncoding(name)
+	if err != nil {
+		return e, usageError{err}
+	}
+	for i, kind := range []string{"experts", "attention", "head", "embed"} {
+		if kinds[i] == "" {
+			continue
+		}
+		d, err := pack.ParseKind(kind, kinds[i])
+		if err != nil {
+			return e, usageError{err}
+		}
+		*[]*ir.DType{&e.Experts, &e.Attention, &e.Head, &e.Embed}[i] = d
+		e.Name += "," + kind + "=" + kinds[i]
+	}
+	return e, nil
+}
+
+func (a *App) backendNames() []string {
+	names := []string{"host"}
+	for _, b := range a.Backends {
+		names = append(names, b.Name())
+	}
+	return names
+}
+
+// backend returns the backend of a name.
+func (a *App) backend(name string) (lower.Backend, error) {
+	if name == "host" {
+		return host.New(host.Options{Ops: a.HostOps}), nil
+	}
+	for _, b := range a.Backends {
+		if b.Name() == name {
+			return b, nil
+		}
+	}
+	return nil, usagef("unknown backend %q: use one of %s", name, strings.Join(a.backendNames(), ", "))
+}
+
+func (a *App) pack(ctx context.Context, from, to string, o pack.Options, asJSON bool) error {
+	b, err := a.backend(o.Backend)
+	if err != nil {
+		return err
+	}
+	o.Packing, o.Families, o.Formats = b.Packings()[0], a.Families, a.Formats
+	bar := a.progress("packing")
+	o.Progress = bar.update
+	report, err := pack.Run(ctx, from, to, o)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	for _, n := range report.Notes {
+		a.note("note: %s", n)
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{
+			"family": report.Family, "encoding": o.Encoding.Name, "read_bytes": report.Read, "written_bytes": report.Written,
+			"elapsed_s": report.Elapsed.Seconds(), "policy": report.Policy, "notes": report.Notes, "package": to,
+		})
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s, %s of weights packed as %s into %s in %.1f s (%s/s)\n", to, report.Family, formatSize(report.Read), o.Encoding.Name,
+		formatSize(report.Written), report.Elapsed.Seconds(), formatSize(int64(float64(report.Read)/report.Elapsed.Seconds())))
+	for _, kv := range report.Policy {
+		fmt.Fprintf(a.Stdout, "  %-22s %s\n", kv.Key, kv.Value)
+	}
+	return nil
+}

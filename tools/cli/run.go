@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	goruntime "runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"estream/ir"
+	"estream/lower/host"
+	"estream/pager"
+	"estream/runtime"
+	"estream/runtime/tokenizer"
+)
+
+// runFlags are the flags of run, and of what else opens a package.
+type runFlags struct {
+	tokens, tokensFile, logits, output, memory, schedule string
+	readers, banks, group, chunk, threads                int
+	asJSON                                               bool
+}
+
+func (a *App) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] PACKAGE [PROMPT]",
+		Short: "Run a package on a prompt and show the likeliest next tokens",
+		Long: `Run computes the logits of a prompt, or of several, and prints the five likeliest
+next tokens with their probabilities, and what the run took in time and memory.
+The prompt is text, which the package's tokenizer reads, or token ids.`,
+		Example: `  estream run olmoe.estream "The capital of France is"
+  estream run --memory 900MiB --json olmoe.estream "The capital of France is"
+  estream run --tokens 510,5347,273 --logits all -o logits.safetensors olmoe.estream`,
+		Args: args(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), f, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
+	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line")
+	fl.StringVar(&f.logits, "logits", "last", "positions whose logits are computed: last, all or none")
+	fl.StringVarP(&f.output, "output", "o", "", "write logits [N,V] and offsets [B+1] to this safetensors file")
+	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
+	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
+	fl.IntVar(&f.readers, "readers", 0, "reads in flight (default 2)")
+	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 3)")
+	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 2 MiB)")
+	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
+	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// open opens a package as the flags say.
+func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model, error) {
+	for name, n := range map[string]int{"readers": f.readers, "banks": f.banks, "group": f.group, "chunk": f.chunk, "threads": f.threads} {
+		if n < 0 {
+			return nil, usagef("--%s=%d is negative", name, n)
+		}
+	}
+	o := runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU())}
+	var err error
+	if f.memory != "" {
+		if o.Memory, err = parseSize(f.memory); err != nil {
+			return nil, err
+		}
+	}
+	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
+		return nil, err
+	}
+	if o.Ops, err = ir.Core(a.Ops...); err != nil {
+		return nil, err
+	}
+	o.Host = host.New(host.Options{Threads: o.Threads, Ops: a.HostOps})
+	goruntime.GOMAXPROCS(o.Threads + cmp.Or(o.Readers, 2)) // readers have processors of their own
+	return runtime.Open(ctx, dir, o)
+}
+
+func parseSchedule(s string) (pager.Schedule, error) {
+	for _, sch := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
+		if s == sch.String() || s == "" {
+			return sch, nil
+		}
+	}
+	return 0, usagef("unknown schedule %q: use before-routing, after-routing or on-demand", s)
+}
+
+func (a *App) run(ctx context.Context, f runFlags, args []string) error {
+	want, ok := map[string]runtime.Logits{"last": runtime.Last, "all": runtime.All, "none": runtime.None}[f.logits]
+	if !ok {
+		return usagef("unknown --logits %q: use last, all or none", f.logits)
+	}
+	if given := len(args) - 1 + count(f.tokens != "") + count(f.tokensFile != ""); given != 1 {
+		return usagef("give one of PROMPT, --tokens and --tokens-file, got %d", given)
+	}
+	m, err := a.open(ctx, args[0], f)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	tok, prompts, err := a.prompts(m, f, args[1:])
+	if err != nil {
+		return err
+	}
+	b := runtime.Batch{Prompts: prompts, Logits: want}
+	plan, err := m.Plan(b)
+	if err != nil {
+		return err
+	}
+	a.note("plan: %s", plan)
+	res, err := m.Run(ctx, b)
+	if err != nil {
+		return err
+	}
+	if f.output != "" {
+		if err := writeLogits(f.output, res); err != nil {
+			return err
+		}
+	}
+	return a.report(f, m, tok, prompts, res)
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// prompts returns the token ids to run, and the tokenizer where the package has one.
+func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.Tokenizer, [][]int32, error) {
+	tok, err := tokenizer.Open(m.Path("tokenizer.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		tok, err = nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case f.tokens != "":
+		ids, err := parseTokens(f.tokens)
+		if err != nil {
+			return nil, nil, usagef("--tokens: %w", err)
+		}
+		return tok, [][]int32{ids}, nil
+	case f.tokensFile != "":
+		prompts, err := readTokens(f.tokensFile)
+		return tok, prompts, err
+	case tok == nil:
+		return nil, nil, fmt.Errorf("package %s has no tokenizer.json: give token ids with --tokens", m.Path(""))
+	}
+	ids, err := tok.Encode(text[0], true)
+	if err == nil && len(ids) == 0 {
+		err = usagef("the prompt is empty")
+	}
+	return tok, [][]int32{ids}, err
+}
+
+// A candidate is one of the likeliest next tokens.
+type candidate struct {
+	ID    int32   `json:"id"`
+	Text  string  `json:"text"`
+	Prob  float64 `json:"prob"`
+	Logit float32 `json:"logit"`
+}
+
+// likeliest returns the n most probable tokens by logits, ties to the lower id.
+func likeliest(logits []float32, n int, tok *tokenizer.Tokenizer) []candidate {
+	ids := make([]int32, len(logits))
+	sum, most := 0.0, slices.Max(logits)
+	for i, x := range logits {
+		ids[i] = int32(i)
+		sum += math.Exp(float64(x - most))
+	}
+	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(logits[b], logits[a]) })
+	var out []candidate
+	for _, id := range ids[:min(n, len(ids))] {
+		c := candidate{ID: id, Prob: math.Exp(float64(logits[id]-most)) / sum, Logit: logits[id]}
+		if tok != nil {
+			c.Text, _ = tok.Decode([]int32{id}) // an id the vocabulary lacks has no text
+		}
+		out = append(out, c)
+	}
+	return out
+}

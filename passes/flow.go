@@ -61,15 +61,16 @@ func users(g *ir.Graph) map[*ir.Value][]*ir.Value {
 
 // over returns the operand that v writes over, or nil.
 func over(v *ir.Value) *ir.Value {
-	attr := reflect.ValueOf(v.Attr)
-	if attr.Kind() != reflect.Struct {
+	a, ok := v.Attr.(ir.InplaceAttr)
+	if s := reflect.ValueOf(v.Attr); !ok && s.Kind() == reflect.Struct {
+		if f := s.FieldByName("InplaceAttr"); f.IsValid() {
+			a, ok = f.Interface().(ir.InplaceAttr)
+		}
+	}
+	if !ok || a.Inplace < 0 || a.Inplace >= len(v.Args) {
 		return nil
 	}
-	f := attr.FieldByName("Inplace")
-	if !f.IsValid() || !f.CanInt() || f.Int() < 0 || f.Int() >= int64(len(v.Args)) {
-		return nil
-	}
-	return v.Args[f.Int()]
+	return v.Args[a.Inplace]
 }
 
 // overwritten returns the values of g that others write over.

@@ -13,7 +13,7 @@ import (
 // A Target is what a package's module is opened for.
 type Target struct {
 	Backend lower.Backend // runs every graph that it supports; nil: Host
-	Host    lower.Backend // runs the rest; nil: Backend
+	Host    lower.Backend // runs the rest; nil: Backend, which then is not static
 
 	// Static says that Backend runs graphs of fixed extents only: those of Tiers.
 	Static bool
@@ -31,8 +31,8 @@ type Target struct {
 // a static backend runs, and quantizes activations of those that Host runs.
 func (t Target) legalize(m *ir.Module) error {
 	switch {
-	case t.Backend == nil && t.Host == nil:
-		return fmt.Errorf("the target has no backend")
+	case t.Host == nil && (t.Backend == nil || t.Static):
+		return fmt.Errorf("the target has no backend for the host")
 	case t.Host == nil:
 		t.Host = t.Backend
 	case t.Backend == nil:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"estream/ir"
-	"estream/lower"
 )
 
 var update = flag.Bool("update", false, "rewrite the want sections of testdata")
@@ -102,11 +100,12 @@ func transform(t *testing.T, set map[string][]string, in string) (want, report s
 			require.NoError(t, err)
 		}
 		for _, p := range ps {
-			before := m.String()
+			before, shared := m.String(), m.Clone()
 			if err := Run(m, []Pass{p}, nil); err != nil {
 				require.Equal(t, before, m.String(), "%s half-applied", p.Name)
 				return "error: " + err.Error() + "\n", reportText(r)
 			}
+			require.Equal(t, before, shared.String(), "%s writes into what clones share", p.Name)
 			once, seen := m.String(), *r
 			require.NoError(t, Run(m, []Pass{p}, nil), "%s, a second time", p.Name)
 			require.Equal(t, once, m.String(), "%s is not idempotent", p.Name)
@@ -139,121 +138,6 @@ func reportText(r *Report) string {
 	return b.String()
 }
 
-func dtype(t *testing.T, s string) ir.DType {
-	d, err := ir.ParseDType(s)
-	require.NoError(t, err)
-	return d
-}
-
-func policyOf(t *testing.T, words []string) Policy {
-	var p Policy
-	for _, w := range words {
-		key, val, _ := strings.Cut(w, "=")
-		d := dtype(t, val)
-		switch key {
-		case "experts":
-			p.Experts = d
-		case "attention":
-			p.Attention = d
-		case "head":
-			p.Head = d
-		case "embed":
-			p.Embed = d
-		case "exact":
-			p.Exact = func(_, weight string) ir.DType {
-				if weight == "ffn.bias" {
-					return ir.F32
-				}
-				return d
-			}
-		default:
-			t.Fatalf("unknown policy %q", w)
-		}
-	}
-	return p
-}
-
-func targetOf(t *testing.T, words []string, r *Report) Target {
-	host, device := &fake{name: "host"}, &fake{name: "device"}
-	target := Target{Host: host, Report: r}
-	numbers := func(list string) (ns []int) {
-		for s := range strings.SplitSeq(list, ",") {
-			n, err := strconv.Atoi(s)
-			require.NoError(t, err)
-			ns = append(ns, n)
-		}
-		return ns
-	}
-	for _, w := range words {
-		key, val, _ := strings.Cut(w, "=")
-		switch key {
-		case "device":
-			target.Backend = device
-		case "static":
-			target.Static, device.static = true, true
-		case "lacks":
-			device.lacks = strings.Split(val, ",")
-		case "hostlacks":
-			host.lacks = strings.Split(val, ",")
-		case "activation":
-			d := dtype(t, val)
-			target.Activation = func(w ir.DType) ir.DType {
-				if w == ir.W8 {
-					return ir.A8
-				}
-				return d
-			}
-		case "T":
-			target.Tiers.T = numbers(val)
-		case "S":
-			target.Tiers.S = numbers(val)
-		case "R":
-			target.Tiers.R = numbers(val)
-		default:
-			t.Fatalf("unknown target %q", w)
-		}
-	}
-	return target
-}
-
-// A fake is a backend that supports every op but those it lacks and, where it is
-// static, numbers for extents only.
-type fake struct {
-	lower.Backend
-	name   string
-	lacks  []string
-	static bool
-}
-
-func (f *fake) Name() string { return f.name }
-
-func (f *fake) Supports(v *ir.Value) error {
-	for _, op := range f.lacks {
-		if v.Op.Name == op {
-			return fmt.Errorf("no %s: %w", op, lower.ErrUnsupported)
-		}
-	}
-	for _, d := range v.Type.Dims {
-		if f.static && d.Sym != "" {
-			return fmt.Errorf("extent %s is not a number: %w", d, lower.ErrUnsupported)
-		}
-	}
-	return nil
-}
-
-// plain packs matrices without gaps, scales behind the codes.
-var plain = lower.Packing{Name: "plain", Size: func(t ir.Type) (int64, error) {
-	n, k := int64(t.Dims[0].N), int64(t.Dims[1].N)
-	if n > 1<<40/k {
-		return 0, fmt.Errorf("%s is too large", t)
-	}
-	size := n * k * int64(t.DType.Bits()) / 8
-	if t.DType.Encoded() {
-		size += 2 * n * k / int64(t.DType.Group(int(k)))
-	}
-	return lower.RoundUp(size, 64), nil
-}}
-
 func TestOrder(t *testing.T) {
 	var names []string
 	for _, p := range append(Pack(Policy{}, plain, nil), Open(Target{})...) {
@@ -277,4 +161,67 @@ func TestRunNamesThePass(t *testing.T) {
 	require.EqualError(t, Run(m, nil, nil), "before the first pass: graph m: %1 = silu: I2: id 1 is not positive or taken")
 	_, err := Select(Open(Target{}), "legalise")
 	require.EqualError(t, err, `no pass is named "legalise": there are legalize, bind-dims, plan-memory`)
+}
+
+// TestTarget: one backend is host and all; a static one needs a host.
+func TestTarget(t *testing.T) {
+	for _, c := range []struct {
+		target Target
+		want   string
+	}{
+		{Target{Backend: &fake{name: "host"}}, ""},
+		{Target{Host: &fake{name: "host"}}, ""},
+		{Target{}, "pass legalize: the target has no backend for the host"},
+		{Target{Backend: &fake{name: "device"}, Static: true}, "pass legalize: the target has no backend for the host"},
+	} {
+		m := wanted(t, "pack_olmoe")
+		err := Run(m, Open(c.target), nil)
+		if c.want != "" {
+			require.EqualError(t, err, c.want)
+			continue
+		}
+		require.NoError(t, err)
+		for _, g := range m.Graphs {
+			require.Empty(t, g.On, g.Name)
+		}
+	}
+}
+
+// TestForeignOps: passes know an operator from outside by what it declares alone:
+// one that writes in place is not folded, and what reads its operand comes first.
+func TestForeignOps(t *testing.T) {
+	type attr struct {
+		ir.InplaceAttr
+		By float64
+	}
+	bump := &ir.Op{Name: "bump", Operands: "t", Attr: attr{}, Infer: func(a []ir.Type, _ any) (ir.Type, error) { return a[0], nil }}
+	ops, err := ir.Core(bump)
+	require.NoError(t, err)
+	m, err := ir.Parse(`
+graph m
+  %1:x = input : f32[T,4]
+  %2 = silu %1 : f32[T,4]
+  %3 = silu %1 : f32[T,4]
+  %4 = sigmoid %2 : f32[T,4]
+  %5 = bump %2 inplace=0 by=0.5 : f32[T,4]
+  %6 = bump %3 inplace=0 by=0.5 : f32[T,4]
+  %7 = add %5 %6 : f32[T,4]
+  %8 = add %7 %4 : f32[T,4]
+  return %8
+`, ops)
+	require.NoError(t, err)
+	list, err := Select(append(Pack(Policy{}, plain, nil), Open(Target{Host: &fake{name: "host"}})...), "canonicalize", "dce", "plan-memory")
+	require.NoError(t, err)
+	require.NoError(t, Run(m, list, nil))
+	require.Equal(t, `graph m
+  %1:x = input : f32[T,4]
+  %2 = silu %1 : f32[T,4] slot 1
+  %3 = sigmoid %2 : f32[T,4] slot 2
+  %4 = bump %2 inplace=0 by=0.5 : f32[T,4] slot 1
+  %5 = silu %1 : f32[T,4] slot 3
+  %6 = bump %5 inplace=0 by=0.5 : f32[T,4] slot 3
+  %7 = add %4 %6 : f32[T,4] slot 4
+  %8 = add %7 %3 : f32[T,4]
+  return %8
+`, m.String())
 }

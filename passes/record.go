@@ -66,7 +66,8 @@ func (r Record) Bind(p lower.Packing, dims lower.Dims) (Record, error) {
 			return Record{}, fmt.Errorf("record %s: weight %s: %w", r.Class, w.Name, err)
 		}
 	}
-	return out, out.place(out.next)
+	err := out.place(out.next)
+	return out, err
 }
 
 // next is the offset after the last weight placed.

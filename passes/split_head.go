@@ -65,7 +65,7 @@ func takeColumns(g *ir.Graph, proj *ir.Value) error {
 			v.Type.Dims = append([]ir.Dim{ir.P}, v.Type.Dims[1:]...)
 		case v == proj, v.Op == ir.Input:
 		case !slices.Contains(columnwise, v.Op) || v.Type.Last() != columns:
-			return fmt.Errorf("%s does not work column by column, as the head must to be read in runs", label(v))
+			return fmt.Errorf("%s does not work column by column, so the head cannot be read in runs of columns", label(v))
 		}
 	}
 	return retype(g)

@@ -67,11 +67,12 @@ func (m *Model) Plan(b Batch) (Plan, error) {
 // plan tries the fastest shapes first and takes the first that fits.
 func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, Readers: cmp.Or(m.opt.Readers, 2)}
+	program := max(0, residentBytes()-m.mem.bytes())
 	var least Plan
 	for _, g := range m.geometries() {
 		for _, chunk := range m.chunks(tokens) {
 			p.Geometry, p.Chunk, p.Head = g, chunk, min(max(rows, 1), chunk)
-			if err := m.measure(&p, collect); err != nil {
+			if err := m.measure(&p, program, collect); err != nil {
 				return p, err
 			}
 			if m.opt.Memory == 0 || p.Bytes() <= m.opt.Memory {
@@ -82,8 +83,12 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 			}
 		}
 	}
-	return least, fmt.Errorf("%w: %s given, the least that works is %s; give more memory, or fewer tokens at a time", ErrMemory, mib(m.opt.Memory), least)
+	return least, fmt.Errorf("%w: %s given, the least that works is %s: give that, or fewer tokens at a time; planned were %s",
+		ErrMemory, mib(m.opt.Memory), mib(least.Bytes()+spread), least)
 }
+
+// spread is by how much the program's own part may differ when it is started anew.
+const spread = 1 << 20
 
 // chunks are the numbers of body rows to try.
 func (m *Model) chunks(tokens int) []int {
@@ -122,7 +127,7 @@ func (m *Model) geometries() []pager.Geometry {
 }
 
 // measure fills the plan's parts in.
-func (m *Model) measure(p *Plan, collect bool) error {
+func (m *Model) measure(p *Plan, program int64, collect bool) error {
 	p.frame, p.state = 0, 0
 	for _, c := range m.classes {
 		n, err := c.frame.bytes(rows{p.Tokens, p.Chunk})
@@ -144,7 +149,7 @@ func (m *Model) measure(p *Plan, collect bool) error {
 		logits = int64(p.Rows) * int64(m.vocab) * 4
 	}
 	p.Parts = []Part{
-		{"program", max(0, residentBytes()-m.mem.bytes())},
+		{"program", program},
 		{"arena", p.Geometry.Bytes()},
 		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
 		{"state", p.state},

@@ -1,6 +1,7 @@
 package lowertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -163,6 +164,9 @@ func (e *npuGraph) Run(_ context.Context, in, weights, out []lower.Buffer) error
 		if err != nil {
 			return err
 		}
+		if i := bytes.Index(b, []byte(unwritten)); i >= 0 {
+			return fmt.Errorf("npu: graph %s: %s:%s: bytes at %d of %d were not written since the last run", g.Name, v, v.Name, i, len(b))
+		}
 		used = append(used, b)
 		tensors[v.Name] = load(hostBuffer(b, v.Type))
 	}
@@ -236,6 +240,9 @@ func (e *npuGraph) Close() error {
 // poison fills memory with NaN.
 func poison(b []byte) {
 	for i := range b {
-		b[i] = 0xff
+		b[i] = canary
 	}
 }
+
+// unwritten is what poison leaves, longer than any number.
+const unwritten = "\xff\xff\xff\xff\xff\xff\xff\xff"

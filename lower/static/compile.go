@@ -89,7 +89,7 @@ func (c *compiled) settle() error {
 	for _, p := range c.programs {
 		slices.SortFunc(p.tiers, func(a, b *tier) int { return cmp.Or(cmp.Compare(a.rows, b.rows), cmp.Compare(a.past, b.past)) })
 		for _, t := range p.tiers {
-			bytes = max(bytes, t.place())
+			bytes = max(bytes, t.bytes)
 		}
 	}
 	if bytes == 0 {
@@ -123,7 +123,7 @@ func (c *compiled) Footprint(graph string, _ lower.Dims) int64 {
 	bytes := int64(0)
 	if p := c.programs[graph]; p != nil {
 		for _, t := range p.tiers {
-			bytes = max(bytes, t.place())
+			bytes = max(bytes, t.bytes)
 		}
 	}
 	return bytes

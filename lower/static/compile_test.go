@@ -36,6 +36,10 @@ func TestCompileErrors(t *testing.T) {
 			"dev: graph c0.tail@T4: weight gain of type f16[1] is none of c0.tail's",
 		},
 		{
+			"extents beyond all memory", strings.NewReplacer("f32[T,1]", "f32[T,2147483648,2147483648]", "f32[4,1]", "f32[4,2147483648,2147483648]").Replace(tail),
+			"dev: graph c0.tail@T4: %1:x of type f32[4,2147483648,2147483648] is too large",
+		},
+		{
 			"outputs", strings.ReplaceAll(tail, "f32[2,1]\n  return %3", "f32[2,1]\n  return %3 %1"),
 			"dev: graph c0.tail@T2: it has 2 outputs, want 1",
 		},

@@ -100,10 +100,7 @@ func (p *program) cut(to []chunk, s sequence) ([]chunk, error) {
 	for from := s.from; from < s.to; {
 		k := chunk{sequence: s, from: from, to: min(s.to, from+p.largest())}
 		k.end = s.prefix + s.past + from - s.from
-		switch {
-		case p.tiers[0].past == 0:
-			k.old = k.end
-		case p.window > 0:
+		if p.window > 0 {
 			k.old = max(0, k.end-p.window+1)
 		}
 		if k.tier = p.pick(k.to-k.from, k.end-k.old); k.tier == nil {

@@ -15,9 +15,10 @@ type tier struct {
 	graph   *ir.Graph
 	exe     Executable
 	rows    int // extent of the program's rows
-	past    int // S; 0 if no rows of a state are read
+	past    int // S; 0 for a graph without a state
 	in, out []slot
 	weights []int // for each of graph's weights, which of the signature's it is
+	bytes   int64 // where the last slot ends in the device's memory
 }
 
 // A role says what an input is filled with, or what becomes of an output.
@@ -54,7 +55,7 @@ func parseTier(name string) (graph string, dims lower.Dims, ok bool) {
 // newTier fits g, whose extents are dims, to the program's signature.
 func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym]}
-	if t.rows == 0 || len(dims) != 1+min(t.past, 1) || t.past > 0 && p.state < 0 {
+	if t.rows == 0 || len(dims) != 1+min(t.past, 1) || (t.past > 0) != (p.state >= 0) {
 		return nil, fmt.Errorf("want a tier of %s, and of S for a graph with a state alone", p.rows)
 	}
 	for _, v := range g.Inputs() {
@@ -62,16 +63,16 @@ func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.in, err = add(t.in, s, v, dims); err != nil {
+		if err := t.place(&t.in, s, v, dims); err != nil {
 			return nil, err
 		}
 	}
-	want, err := p.outputs(), error(nil)
+	want := p.outputs()
 	if len(g.Outputs) != len(want) {
 		return nil, fmt.Errorf("it has %d outputs, want %d", len(g.Outputs), len(want))
 	}
 	for i, v := range g.Outputs {
-		if t.out, err = add(t.out, want[i], v, dims); err != nil {
+		if err := t.place(&t.out, want[i], v, dims); err != nil {
 			return nil, err
 		}
 	}
@@ -129,33 +130,34 @@ func withRows(t ir.Type, rows ir.Dim) ir.Type {
 	return t
 }
 
-// add appends s, the slot of v, whose type must be the slot's at the tier's
-// extents. Rows of a state may be of any float type: they are converted.
-func add(to []slot, s slot, v *ir.Value, dims lower.Dims) ([]slot, error) {
+// maxBytes bounds a slot, so that no sum of them overflows.
+const maxBytes = 1 << 40
+
+// place appends the slot s of v, whose type must be the slot's at the tier's
+// extents, and gives it its offset. Rows of a state may be of any float type:
+// they are converted.
+func (t *tier) place(to *[]slot, s slot, v *ir.Value, dims lower.Dims) error {
 	want, err := dims.Bind(s.Type)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.role == state && v.Type.DType.Float() {
 		want.DType = v.Type.DType
 	}
 	if !want.Equal(v.Type) {
-		return nil, fmt.Errorf("%s:%s has type %s, want %s", v, v.Name, v.Type, want)
+		return fmt.Errorf("%s:%s has type %s, want %s", v, v.Name, v.Type, want)
 	}
-	s.Type, s.Len = v.Type, lower.Size(v.Type)
-	return append(to, s), nil
-}
-
-// place gives the slots their offsets in a memory and returns where they end.
-func (t *tier) place() int64 {
-	at := int64(0)
-	for _, slots := range [][]slot{t.in, t.out} {
-		for i := range slots {
-			slots[i].Off = at
-			at += lower.RoundUp(slots[i].Len, align)
+	elements := int64(1)
+	for _, d := range v.Type.Dims {
+		if d.N < 1 || elements > maxBytes/8/int64(d.N) {
+			return fmt.Errorf("%s:%s of type %s is too large", v, v.Name, v.Type)
 		}
+		elements *= int64(d.N)
 	}
-	return at
+	s.Buffer = lower.Buffer{Off: t.bytes, Len: lower.Size(v.Type), Type: v.Type}
+	t.bytes += lower.RoundUp(s.Len, align)
+	*to = append(*to, s)
+	return nil
 }
 
 // settle gives the slots their memory.

@@ -37,6 +37,13 @@ type Options struct {
 	Families    []models.Family
 	Formats     []checkpoint.Format
 
+	// Fill, where set, makes every weight in place of the checkpoint, which is then
+	// asked for names, types and config.json only: it writes w into dst as packed
+	// and returns its factor, the same for all of a table. index is the expert, or
+	// the first row of a part of the head or the table. Calls run concurrently.
+	Fill       func(dst []byte, w passes.RecordWeight, layer, index int) (factor float32, err error)
+	Provenance []layout.KeyValue // more of what the package says of where it comes from
+
 	// Progress, where set, is told of bytes of records written, by one goroutine at a time.
 	Progress func(done, total int64)
 }

@@ -43,6 +43,8 @@ func (j *job) plan(ctx context.Context) error {
 		Ops:      j.module.Ops(),
 		Module:   j.module.String(),
 		Policy:   j.report.Policy,
+
+		Provenance: slices.Clone(j.o.Provenance),
 	}
 	for _, n := range j.report.Notes {
 		j.man.Provenance = append(j.man.Provenance, layout.KeyValue{Key: "note", Value: n})

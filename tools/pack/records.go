@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"estream/ir"
 	"estream/ir/quant"
 	"estream/lower"
 	"estream/pager/layout"
@@ -79,6 +80,9 @@ func record(m *layout.Manifest, t task) (*layout.Record, int) {
 
 // place encodes one weight and arranges it in its part of a record.
 func (j *job) place(ctx context.Context, dst []byte, rw passes.RecordWeight, layer, expert int) (float32, error) {
+	if j.o.Fill != nil {
+		return j.o.Fill(dst, rw, layer, expert)
+	}
 	if !rw.Matrix {
 		return 1, j.placePlain(ctx, dst, rw, layer, expert)
 	}
@@ -110,22 +114,43 @@ func (j *job) placePlain(ctx context.Context, dst []byte, rw passes.RecordWeight
 func (j *job) makeRun(ctx context.Context, w *layout.Writer, t task) error {
 	r := &j.man.Dense[t.index]
 	head := j.module.Graph("head.proj").Weights()[0]
-	m, err := j.encode(ctx, head.Name, 0, 0, head.Type.DType, t.columns[0], t.columns[1]-t.columns[0], head.Type.Last().N)
+	payload, rows := make([]byte, r.Length), t.columns[1]-t.columns[0]
+	factor, err := j.placeRun(ctx, payload, head, t.columns[0], rows)
 	if err != nil {
 		return err
 	}
-	payload := make([]byte, r.Length)
-	if err := j.o.Packing.Pack(payload, m); err != nil {
-		return err
-	}
-	r.Factors = []float32{m.Factor}
+	r.Factors = []float32{factor}
 	return w.Dense(*r, payload)
+}
+
+func (j *job) placeRun(ctx context.Context, dst []byte, head *ir.Value, row, rows int) (float32, error) {
+	if j.o.Fill != nil {
+		return j.filled(dst, head, true, row, rows)
+	}
+	m, err := j.encode(ctx, head.Name, 0, 0, head.Type.DType, row, rows, head.Type.Last().N)
+	if err != nil {
+		return 0, err
+	}
+	return m.Factor, j.o.Packing.Pack(dst, m)
+}
+
+// filled is Fill for rows of the head or the table.
+func (j *job) filled(dst []byte, w *ir.Value, matrix bool, row, rows int) (float32, error) {
+	t := ir.Tensor(w.Type.DType, ir.N(rows), w.Type.Last())
+	return j.o.Fill(dst, passes.RecordWeight{Name: w.Name, Type: t, Matrix: matrix, Size: int64(len(dst))}, 0, row)
 }
 
 // makeRows makes a block of embedding rows.
 func (j *job) makeRows(ctx context.Context, w *layout.Writer, t task) error {
 	table := j.module.Graph("embed").Weights()[0]
 	k := table.Type.Last().N
+	if j.o.Fill != nil {
+		data := make([]byte, t.bytes)
+		if _, err := j.filled(data, table, false, t.index, t.rows); err != nil {
+			return err
+		}
+		return w.Rows(j.man.Rows[0].Name, int64(t.index), data)
+	}
 	values := make([]float32, t.rows*k)
 	if err := j.model.Read(ctx, table.Name, 0, 0, t.index, t.rows, values); err != nil {
 		return err
@@ -147,6 +172,9 @@ func (j *job) tableFactor(ctx context.Context) (float32, error) {
 	table := j.module.Graph("embed").Weights()[0]
 	if !table.Type.DType.Encoded() {
 		return 1, nil
+	}
+	if j.o.Fill != nil {
+		return j.filled(make([]byte, j.man.Rows[0].RowBytes), table, false, 0, 1)
 	}
 	k, largest := table.Type.Last().N, float32(0)
 	rows := max(1, tableBlock/(4*k))

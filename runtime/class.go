@@ -79,7 +79,7 @@ func (m *Model) bind(records map[string]passes.Record, packing lower.Packing) er
 		return err
 	}
 	m.buildStages()
-	return nil
+	return m.checkSignatures()
 }
 
 func (m *Model) newClass(name string, records map[string]passes.Record) (*class, error) {
@@ -102,6 +102,9 @@ func (m *Model) newClass(name string, records map[string]passes.Record) (*class,
 		c.state = s.Type
 	}
 	if e := c.phases[expertsPhase]; e != nil {
+		if len(e.graph.Outputs) != 1 {
+			return nil, fmt.Errorf("module: graph %s has %d outputs, want one", e.graph.Name, len(e.graph.Outputs))
+		}
 		c.routed = e.graph.Outputs[0]
 		attr, ok := c.routed.Attr.(ir.ExpertsAttr)
 		if !ok || attr.Callee == "" || c.phases[routePhase] == nil {
@@ -126,7 +129,7 @@ func (m *Model) phase(graph string, rec passes.Record) (*phase, error) {
 	}
 	p := &phase{graph: g}
 	on := m.host
-	if m.device != nil && g.On == m.opt.Device.Backend.Name() {
+	if m.device != nil && g.On == m.opt.Device.Name() {
 		on = m.device
 	}
 	var err error
@@ -170,7 +173,7 @@ func (m *Model) checkLayer(l int, c *class) error {
 			return err
 		}
 	}
-	return nil
+	return checkStride(experts, m.pkg.Manifest.Align)
 }
 
 func checkRecord(r layout.Record, want passes.Record, class string) error {

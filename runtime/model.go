@@ -44,8 +44,12 @@ type Options struct {
 	Threads  int            // computing; 0: GOMAXPROCS
 
 	Host   lower.Backend // nil: the embedded host backend
-	Device *Device       // nil: everything runs on Host
+	Device Device        // nil: everything runs on Host
 	Ops    ir.Ops        // that packages may use; nil: the core ops
+
+	// Packings are those that packages may have beside the backends' own; the
+	// host reads them too, more slowly.
+	Packings []lower.Packing
 
 	// Source opens a weight file; nil: pager.OpenFile.
 	Source func(path string) (pager.Source, error)
@@ -58,10 +62,11 @@ type Options struct {
 	Tap  func(Tap)
 }
 
-// A Device is an accelerator that runs what it can of a package.
-type Device struct {
-	Backend lower.Backend
-	Tiers   passes.Tiers // of a device that runs static shapes only
+// A Device is the backend of an accelerator that runs what it can of a package,
+// such as static.New makes.
+type Device interface {
+	lower.Backend
+	Target(host lower.Backend) passes.Target // what modules are legalized for
 }
 
 // A Tap is one value over all tokens of a batch.
@@ -141,7 +146,7 @@ func (m *Model) load(ctx context.Context) error {
 		return err
 	}
 	if d := m.opt.Device; d != nil {
-		if m.device, err = d.Backend.Compile(ctx, m.module, packing); err != nil {
+		if m.device, err = d.Compile(ctx, m.module, packing); err != nil {
 			return err
 		}
 	}
@@ -160,9 +165,9 @@ func (m *Model) load(ctx context.Context) error {
 // packing finds the package's packing among those of the backends.
 func (m *Model) packing() (lower.Packing, error) {
 	var known []string
-	all := m.opt.Host.Packings()
+	all := slices.Concat(m.opt.Host.Packings(), m.opt.Packings)
 	if m.opt.Device != nil {
-		all = slices.Concat(m.opt.Device.Backend.Packings(), all)
+		all = slices.Concat(m.opt.Device.Packings(), all)
 	}
 	for _, p := range all {
 		if p.Name == m.pkg.Manifest.Packing {

@@ -219,7 +219,7 @@ func (m *Model) workspace(p *Plan) int64 {
 
 // on returns what runs a phase.
 func (m *Model) on(p *phase) lower.Compiled {
-	if m.device != nil && p.graph.On == m.opt.Device.Backend.Name() {
+	if m.device != nil && p.graph.On == m.opt.Device.Name() {
 		return m.device
 	}
 	return m.host

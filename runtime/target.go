@@ -5,14 +5,13 @@ import (
 	"estream/passes"
 )
 
-// target says for what the module is legalized.
+// target says for what the module is legalized: the device where there is one,
+// and the host, which multiplies encoded weights by int8 activations.
 func (m *Model) target() passes.Target {
-	t := passes.Target{
-		Host:       m.opt.Host,
-		Activation: func(w ir.DType) ir.DType { return ir.A8 },
+	t := passes.Target{Host: m.opt.Host}
+	if m.opt.Device != nil {
+		t = m.opt.Device.Target(m.opt.Host)
 	}
-	if d := m.opt.Device; d != nil {
-		t.Backend, t.Static, t.Tiers = d.Backend, true, d.Tiers
-	}
+	t.Activation = func(ir.DType) ir.DType { return ir.A8 }
 	return t
 }

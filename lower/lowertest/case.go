@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"estream/ir"
@@ -35,81 +35,16 @@ func (c testCase) run(t *testing.T, b lower.Backend, o Options) bool {
 		if err := c.check(b, p, o, m); err != nil {
 			t.Errorf("%s, packing %s: %v\n%s", c.name, p.Name, err, c.graph)
 		}
-	}
-	return true
-}
-
-// supported reports whether b runs g, a graph of m. A refusal must say what it
-// is of and wrap ErrUnsupported.
-func supported(t *testing.T, b lower.Backend, o Options, m *ir.Module, g *ir.Graph) bool {
-	ok := true
-	for _, v := range g.Values {
-		if v.Op == ir.Input || v.Op == ir.Weight {
-			continue
-		}
-		err := b.Supports(v)
-		if err == nil {
-			continue
-		}
-		ok = false
-		if !errors.Is(err, lower.ErrUnsupported) {
-			t.Errorf("graph %s: %s: Supports: %q does not wrap ErrUnsupported", g.Name, v, err)
-		}
-		for _, part := range append(operandTypes(v), v.Op.Name) {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("graph %s: %s: Supports: %q does not name %q", g.Name, v, err, part)
-			}
-		}
-	}
-	if o.Prepare == nil {
-		return ok
-	}
-	m, err := prepared(b, o, m)
-	switch {
-	case err == nil:
-		return m.Graph(g.Name).On == stand(b)
-	case !errors.Is(err, lower.ErrUnsupported):
-		t.Errorf("%v\n%s", err, g)
-	}
-	return false
-}
-
-// stand returns what Graph.On is for b.
-func stand(b lower.Backend) string {
-	if b.Name() == "host" {
-		return ""
-	}
-	return b.Name()
-}
-
-// prepared returns m as b compiles it.
-func prepared(b lower.Backend, o Options, m *ir.Module) (*ir.Module, error) {
-	m = m.Clone()
-	if o.Prepare != nil {
-		return m, o.Prepare(m)
-	}
-	for _, g := range m.Graphs {
-		g.On = stand(b)
-	}
-	return m, nil
-}
-
-func operandTypes(v *ir.Value) []string {
-	var s []string
-	for _, a := range v.Args {
-		s = append(s, a.Type.String())
-	}
-	return s
-}
-
-// fits reports whether packing p holds all matrices of g.
-func fits(g *ir.Graph, p lower.Packing) bool {
-	for _, w := range g.Weights() {
-		if _, err := weightSize(g, w, w.Type, p); err != nil {
-			return false
+		if !packs(c.graph) {
+			break // the others are the same
 		}
 	}
 	return true
+}
+
+// packs reports whether g reads a packed matrix.
+func packs(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Weights(), func(w *ir.Value) bool { return lower.IsMatrix(g, w) })
 }
 
 // check runs the case once and compares it with the interpreter.
@@ -144,7 +79,7 @@ func (c testCase) check(b lower.Backend, p lower.Packing, o Options, m *ir.Modul
 			return err
 		}
 	}
-	return nil
+	return c.rowByRow(x, call, o)
 }
 
 // tolerance returns the widest that applies to the case.
@@ -170,46 +105,11 @@ func rounding(g *ir.Graph) Tolerance {
 	return Tolerance{}
 }
 
-// compile compiles m as the backend wants it, and returns that too.
-func compile(b lower.Backend, p lower.Packing, o Options, m *ir.Module) (lower.Compiled, *ir.Module, error) {
-	m, err := prepared(b, o, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	x, err := b.Compile(context.Background(), m, p)
-	if err != nil {
-		return nil, nil, fmt.Errorf("compile: %w", err)
-	}
-	return x, m, nil
-}
-
 // prepare puts the case's tensors on a stage.
 func (c testCase) prepare(x lower.Compiled, p lower.Packing) (*stage, *lower.Call, error) {
-	s, call, g := &stage{}, &lower.Call{}, c.graph
-	dims := lower.Dims{}
-	at := map[*ir.Value]lower.Buffer{}
-	for _, v := range g.Inputs() {
-		ty := c.in[v.Name].Type
-		if err := dims.Match(v.Type, ty); err != nil {
-			return nil, nil, err
-		}
-		at[v] = s.add("input "+v.Name, ty, lower.Size(ty), written(g, v))
-	}
-	for _, w := range g.Weights() {
-		size, err := weightSize(g, w, w.Type, p)
-		if err != nil {
-			return nil, nil, err
-		}
-		at[w] = s.add("weight "+w.Name, w.Type, size, false)
-	}
-	for i, v := range g.Outputs {
-		if home := origin(v); at[home].Type.DType == ir.Invalid {
-			ty, err := dims.Bind(v.Type)
-			if err != nil {
-				return nil, nil, err
-			}
-			at[v] = s.add(fmt.Sprint("output ", i), ty, lower.Size(ty), true)
-		}
+	s, at := &stage{}, map[*ir.Value]lower.Buffer{}
+	if err := c.plan(s, at, p); err != nil {
+		return nil, nil, err
 	}
 	if err := s.open(x); err != nil {
 		return s, nil, err
@@ -219,26 +119,58 @@ func (c testCase) prepare(x lower.Compiled, p lower.Packing) (*stage, *lower.Cal
 		b.Mem = s.mem
 		return b
 	}
-	for _, v := range g.Inputs() {
+	call := &lower.Call{}
+	for _, v := range c.graph.Inputs() {
 		call.In = append(call.In, place(v))
 		store(place(v), c.in[v.Name])
 	}
-	for _, w := range g.Weights() {
+	for _, w := range c.graph.Weights() {
 		b := place(w)
-		if err := storeWeight(b.Bytes(), g, w, c.in[w.Name], p); err != nil {
+		if err := storeWeight(b.Bytes(), c.graph, w, c.in[w.Name], p); err != nil {
 			return s, nil, err
 		}
 		b.Factor = factor(c.in[w.Name])
 		call.Weights = append(call.Weights, b)
 	}
-	for _, v := range g.Outputs {
-		home := origin(v)
-		if at[home].Type.DType == ir.Invalid {
-			home = v
+	for _, v := range c.graph.Outputs {
+		if _, own := at[v]; own {
+			call.Out = append(call.Out, place(v))
+		} else {
+			call.Out = append(call.Out, place(origin(v)))
 		}
-		call.Out = append(call.Out, place(home))
 	}
 	return s, call, nil
+}
+
+// plan gives inputs, weights, and outputs that are not written in place, their
+// buffers on s.
+func (c testCase) plan(s *stage, at map[*ir.Value]lower.Buffer, p lower.Packing) error {
+	dims := lower.Dims{}
+	for _, v := range c.graph.Inputs() {
+		t := c.in[v.Name].Type
+		if err := dims.Match(v.Type, t); err != nil {
+			return err
+		}
+		at[v] = s.add("input "+v.Name, t, lower.Size(t), written(c.graph, v))
+	}
+	for _, w := range c.graph.Weights() {
+		size, err := weightSize(c.graph, w, w.Type, p)
+		if err != nil {
+			return err
+		}
+		at[w] = s.add("weight "+w.Name, w.Type, size, false)
+	}
+	for i, v := range c.graph.Outputs {
+		if _, inplace := at[origin(v)]; inplace {
+			continue
+		}
+		t, err := dims.Bind(v.Type)
+		if err != nil {
+			return err
+		}
+		at[v] = s.add(fmt.Sprint("output ", i), t, lower.Size(t), true)
+	}
+	return nil
 }
 
 // origin returns the value whose memory v is written in.
@@ -257,29 +189,6 @@ func written(g *ir.Graph, v *ir.Value) bool {
 		}
 	}
 	return false
-}
-
-// runCall runs a program; a panic is an error.
-func runCall(ctx context.Context, x lower.Compiled, graph string, c *lower.Call) error {
-	return caught(func() error {
-		p, err := x.Program(graph)
-		if err != nil {
-			return err
-		}
-		return p.Run(ctx, c)
-	})
-}
-
-var errPanic = errors.New("panic")
-
-// caught returns f's error, or errPanic.
-func caught(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-		}
-	}()
-	return f()
 }
 
 // cloneAll returns copies of what a graph may write over.

@@ -126,10 +126,10 @@ func testExperts(t *testing.T, b lower.Backend, o Options) {
 				continue
 			}
 			m := moduleOf(g)
-			if supported(t, b, o, m, g) {
-				if err := y.check(b, p, o, m); err != nil {
-					t.Errorf("%s, packing %s: %v\n%s", y.name, p.Name, err, g)
-				}
+			if !supported(t, b, o, m, g) {
+				o.refused(t, ir.Experts, y.name)
+			} else if err := y.check(b, p, o, m); err != nil {
+				t.Errorf("%s, packing %s: %v\n%s", y.name, p.Name, err, g)
 			}
 		}
 	}

@@ -10,12 +10,15 @@
 //	L3 a call changes its outputs and nothing else; it writes all of them
 //	L4 what no sequence holds is never read: such rows are NaN
 //	L5 a packing gives back exactly the values that it was given
-//	L6 an expert graph gives the same bits however its group is cut
+//	L6 rows do not depend on the rows that are computed beside them, nor on steps
+//	   being cut in two; tiered backends may be off by their tolerance
+//	L7 an expert graph gives the same bits however its group is cut
 //
 // It is for tests alone.
 package lowertest
 
 import (
+	"slices"
 	"testing"
 
 	"estream/ir"
@@ -32,6 +35,14 @@ type Options struct {
 	// Tolerance for a device that attends to new rows before they are rounded.
 	Half Tolerance
 
+	// Tiered says that the backend runs graphs of several sizes, which may sum
+	// in different orders.
+	Tiered bool
+
+	// Refuses names the ops that the backend may refuse in some cases. To refuse
+	// any other is a failure.
+	Refuses []string
+
 	// Packings are those of others that the backend reads beside its own.
 	Packings []lower.Packing
 
@@ -40,8 +51,7 @@ type Options struct {
 	Prepare func(*ir.Module) error
 }
 
-// RunAll runs the suite on b. Ops that b refuses are left out, and named in the
-// test's log.
+// RunAll runs the suite on b. Cases that b refuses, and may, are left out.
 func RunAll(t *testing.T, b lower.Backend, o Options) {
 	if o.Tolerance.Rel == 0 {
 		o.Tolerance = Tolerance{2e-5, "float32 sums of at most 384 terms"}
@@ -50,20 +60,25 @@ func RunAll(t *testing.T, b lower.Backend, o Options) {
 	t.Run("Packings", func(t *testing.T) { testPackings(t, b) })
 	for _, s := range suites() {
 		t.Run(s.name, func(t *testing.T) {
-			left := map[string]bool{}
 			for _, c := range s.cases() {
 				if !c.run(t, b, o) {
-					left[c.graph.Outputs[0].Op.Name] = true
+					o.refused(t, c.graph.Outputs[0].Op, c.name)
 				}
-			}
-			for op := range left {
-				t.Logf("%s refuses some of %s", b.Name(), op)
 			}
 		})
 	}
+	t.Run("Chunks", func(t *testing.T) { testChunks(t, b, o) })
 	t.Run("Layers", func(t *testing.T) { testLayers(t, b, o) })
 	t.Run("Malformed", func(t *testing.T) { testMalformed(t, b, o) })
 	t.Run("Experts", func(t *testing.T) { testExperts(t, b, o) })
+}
+
+// refused reports a case that is refused and may not be.
+func (o Options) refused(t *testing.T, op *ir.Op, name string) {
+	t.Helper()
+	if !slices.Contains(o.Refuses, op.Name) {
+		t.Errorf("%s is refused, and %s is not among the ops that may be", name, op)
+	}
 }
 
 // A suite is cases that are alike.

@@ -106,6 +106,7 @@ func testMalformed(t *testing.T, b lower.Backend, o Options) {
 func (c testCase) malformed(t *testing.T, b lower.Backend, o Options, f flaw) {
 	m := &ir.Module{Layers: []string{"c0"}, Graphs: []*ir.Graph{c.graph}}
 	if !supported(t, b, o, m, c.graph) {
+		o.refused(t, c.graph.Outputs[0].Op, c.name)
 		return
 	}
 	p := b.Packings()[0]
@@ -135,6 +136,7 @@ func (y body) malformed(t *testing.T, b lower.Backend, o Options, f flaw) {
 	}
 	m := moduleOf(g)
 	if !supported(t, b, o, m, g) {
+		o.refused(t, ir.Experts, y.name)
 		return
 	}
 	x, _, err := compile(b, p, o, m)

@@ -1,7 +1,6 @@
 package lowertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -172,20 +171,11 @@ func (w *walker) eval(g *ir.Graph, in tensors) ([]*interp.Tensor, error) {
 }
 
 // phase runs a phase where it stands.
-func (w *walker) phase(g *ir.Graph, in tensors) (out []*interp.Tensor, err error) {
+func (w *walker) phase(g *ir.Graph, in tensors) ([]*interp.Tensor, error) {
 	if g.On != w.on {
 		return w.eval(g, in)
 	}
-	s, call, err := testCase{graph: g, in: in}.prepare(w.compiled, w.packing)
-	if err != nil {
-		return nil, err
-	}
-	s.start()
-	err = runCall(context.Background(), w.compiled, g.Name, call)
-	for _, b := range call.Out {
-		out = append(out, load(b))
-	}
-	return out, errors.Join(err, s.intact(), s.mem.Free())
+	return testCase{graph: g, in: in}.outputs(w.compiled, w.packing)
 }
 
 // group returns how the experts phase of a layer runs: run is given the experts

@@ -31,7 +31,7 @@ func (p *program) check(c *lower.Call) (lower.Dims, error) {
 		return nil, err
 	}
 	if p.expert {
-		return dims, p.checkGroup(c, dims)
+		return dims, p.checkGroup(c)
 	}
 	return dims, p.checkWeights(c.Weights)
 }
@@ -73,8 +73,9 @@ func (p *program) checkInplace(c *lower.Call) error {
 	return nil
 }
 
+// sameBytes reports whether two buffers start at the same byte.
 func sameBytes(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] || len(a) == 0 && len(b) == 0
 }
 
 func (p *program) checkWeights(given []lower.Buffer) error {
@@ -93,20 +94,17 @@ func (p *program) checkWeights(given []lower.Buffer) error {
 	return nil
 }
 
-func (p *program) checkGroup(c *lower.Call, dims lower.Dims) error {
-	n, err := dims.Of(p.graph.Value("y").Type.Dims[0])
-	if err != nil {
-		return err
-	}
+func (p *program) checkGroup(c *lower.Call) error {
+	rows := min(c.In[p.at("x")].Type.Dims[0].N, c.In[p.at("y")].Type.Dims[0].N)
 	for i, e := range c.Group {
-		if err := p.checkExpert(e, n); err != nil {
+		if err := p.checkExpert(e, rows); err != nil {
 			return fmt.Errorf("expert %d of the group: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// checkExpert reports what in e does not fit the signature and n rows of y.
+// checkExpert reports what in e does not fit the signature and n rows of x and y.
 func (p *program) checkExpert(e lower.Expert, n int) error {
 	if weights := len(p.graph.Weights()); len(e.Factors) != weights {
 		return fmt.Errorf("%d factors for %d weights", len(e.Factors), weights)
@@ -118,6 +116,9 @@ func (p *program) checkExpert(e lower.Expert, n int) error {
 		if r < 0 || int(r) >= n || i > 0 && r <= e.Rows[i-1] {
 			return fmt.Errorf("rows %v do not ascend from 0 to at most %d", e.Rows, n-1)
 		}
+	}
+	if len(e.Rows) == 0 {
+		return nil // its record is not read
 	}
 	return p.checkWeights(p.weightsOf(e))
 }

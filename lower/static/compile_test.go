@@ -48,6 +48,22 @@ func TestCompileErrors(t *testing.T) {
 			"dev: graph c0.body@T2,S4: state of type window(f32[S,1,1],f32[S,1,1]): want at most one state, a growing one: unsupported",
 		},
 		{
+			"a state of other rows", strings.ReplaceAll(body("f32", 0), "f32[S,1,1])", "f32[8,1,1])"),
+			"dev: graph c0.body@T2,S4: state of type grow(f32[S,1,1],f32[8,1,1]): want S rows in each part: unsupported",
+		},
+		{
+			"a weight before its record", strings.Replace(expert, "offset=128", "offset=-64", 1),
+			"dev: graph expert0@R2: weight down: offset -64 is before its record",
+		},
+		{
+			"an output of other rows", strings.Replace(tail, "%3:y = mul %1 %2 : f32[T,1]\n  return %3", "%3:y = mul %1 %2 : f32[T,1]\n  return %3 %2", 1),
+			"dev: graph c0.tail@T4: output 1 of type f32[1] has not the rows of the first input: unsupported",
+		},
+		{
+			"two windows", strings.Replace(body("f32", 0), "  %11:y", "  %12 = attention %8 %9 %3 %4 %5 %6 scale=1 window=2 : f32[T,1,1]\n  %11:y", 1),
+			"dev: graph c0.body@T2,S4: attentions with windows 0 and 2 cannot share a mask: unsupported",
+		},
+		{
 			"no positions", strings.ReplaceAll(body("f32", 0), ":pos", ":place"),
 			"dev: graph c0.body@T2,S4: a graph with a state has no input pos",
 		},

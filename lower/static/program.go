@@ -29,18 +29,25 @@ func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error)
 			return nil, err
 		}
 	}
-	for _, w := range g.Weights() {
+	return prog, prog.findSizes(p)
+}
+
+func (p *program) findSizes(pack lower.Packing) error {
+	for _, w := range p.graph.Weights() {
 		size := lower.PlainSize
-		if lower.IsMatrix(g, w) {
-			size = p.Size
+		if lower.IsMatrix(p.graph, w) {
+			size = pack.Size
 		}
 		n, err := size(w.Type)
-		if err != nil {
-			return nil, fmt.Errorf("weight %s: %w", w.Name, err)
+		if off := w.Attr.(ir.WeightAttr).Offset; err == nil && off < 0 {
+			err = fmt.Errorf("offset %d is before its record", off)
 		}
-		prog.sizes = append(prog.sizes, n)
+		if err != nil {
+			return fmt.Errorf("weight %s: %w", w.Name, err)
+		}
+		p.sizes = append(p.sizes, n)
 	}
-	return prog, nil
+	return nil
 }
 
 func (p *program) findRows() error {
@@ -57,6 +64,11 @@ func (p *program) findRows() error {
 		return fmt.Errorf("want a first input with rows that a symbol counts")
 	}
 	p.rows = in[0].Type.Dims[0]
+	for i, v := range p.graph.Outputs {
+		if v.Type.DType != ir.State && (v.Type.Rank() == 0 || v.Type.Dims[0] != p.rows) {
+			return fmt.Errorf("output %d of type %s has not the rows of the first input: %w", i, v.Type, lower.ErrUnsupported)
+		}
+	}
 	return nil
 }
 
@@ -67,6 +79,11 @@ func (p *program) findState() error {
 		}
 		if v.Type.Kind != ir.Grow || p.state >= 0 {
 			return fmt.Errorf("%s of type %s: want at most one state, a growing one: %w", v.Name, v.Type, lower.ErrUnsupported)
+		}
+		for _, part := range v.Type.Parts {
+			if part.Dims[0] != ir.S {
+				return fmt.Errorf("%s of type %s: want S rows in each part: %w", v.Name, v.Type, lower.ErrUnsupported)
+			}
 		}
 		p.state = i
 	}

@@ -54,7 +54,10 @@ func (p *program) runSequences(ctx context.Context, c *lower.Call, dims lower.Di
 
 // sequences reads and checks the step.
 func (p *program) sequences(c *lower.Call, dims lower.Dims) ([]sequence, error) {
-	in := func(name string) []int32 { return lower.I32(c.In[p.at(name)].Bytes()) }
+	in := func(name string) []int32 {
+		b := c.In[p.at(name)]
+		return lower.I32(b.Bytes())[:b.Type.Dims[0].N]
+	}
 	pos, seq, past, base, parent := in("pos"), in("seq"), in("past"), in("base"), in("parent")
 	tokens, capacity := len(pos), c.In[p.state].Type.Parts[0].Dims[0].N
 	if len(seq) != len(past)+1 || len(base) != len(past) || len(parent) != len(past) || tokens != dims[p.rows.Sym] {

@@ -162,7 +162,7 @@ func (b *Builder) Append(state *Value, s Step, rows ...*Value) *Value {
 // Attention attends q [T,H,D] over a state of keys and values that holds the
 // step's own rows. window is 0 for none.
 func (b *Builder) Attention(q, state *Value, s Step, scale float64, window int) *Value {
-	return b.Op(Attention, AttentionAttr{scale, window}, q, state, s.Seq, s.Past, s.Base, s.Parent)
+	return b.Op(Attention, AttentionAttr{scale, window}, q, state, s.Pos, s.Seq, s.Past, s.Base, s.Parent)
 }
 
 // Conv convolves x [T,D] with the weight "<name>.weight" [D,K] and returns the

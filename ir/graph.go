@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,16 @@ type Value struct {
 
 // String returns how other values refer to v.
 func (v *Value) String() string { return fmt.Sprintf("%%%d", v.ID) }
+
+// Overwrites returns the operand that v is written over, or nil. An attribute
+// that names no operand, which Verify refuses, overwrites none.
+func (v *Value) Overwrites() *Value {
+	a, ok := v.Attr.(interface{ inplace() int })
+	if !ok || reflect.TypeOf(v.Attr).Kind() != reflect.Struct || a.inplace() < 0 || a.inplace() >= len(v.Args) {
+		return nil
+	}
+	return v.Args[a.inplace()]
+}
 
 // A Graph is a list of Values in which every use follows its definition.
 type Graph struct {

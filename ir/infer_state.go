@@ -39,11 +39,14 @@ func inferAppend(a []Type, attr any) (Type, error) {
 }
 
 func inferAttention(a []Type, attr any) (Type, error) {
-	q, state := a[0], a[1]
+	q, state, pos := a[0], a[1], a[2]
 	if state.Kind != Grow || len(state.Parts) != 2 {
 		return Type{}, fmt.Errorf("want a growing state of keys and values, got %s", state)
 	}
-	if err := wantStep(a[2], a[3], a[4], a[5]); err != nil {
+	if pos.Rank() != 1 || pos.Dims[0] != q.Dims[0] {
+		return Type{}, fmt.Errorf("want q [T,H,D] and pos [T], got %s and %s", q, pos)
+	}
+	if err := wantStep(a[3], a[4], a[5], a[6]); err != nil {
 		return Type{}, err
 	}
 	return attend(q, state.Parts[0], state.Parts[1], attr.(AttentionAttr))

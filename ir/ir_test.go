@@ -147,6 +147,7 @@ func TestVerify(t *testing.T) {
 		{"I4", "graph m\n  %1 = input : f32[4]\n  %2 = silu %1 : f32[5]\n  return", "graph m: %2 = silu: I4: type is f32[5], want f32[4]"},
 		{"I4 quantized", "graph m\n  %1 = input : a8[T,32]\n  %2 = weight offset=0 : f32[8,32]\n  %3 = matmul %1 %2 : f32[T,8]\n  return", "graph m: %3 = matmul: I4: cannot multiply a8 by f32"},
 		{"I5", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[T,2]\n  %3 = input : f32[T,2]\n  %4 = experts %1 %2 %3 callee=e : f32[T,4]\n  return", `graph m: %4: I5: callee "e" is not in the module`},
+		{"I4 positions", "graph m\n  %1 = input : f32[T,4,8]\n  %2 = input : grow(f32[S,2,8],f32[S,2,8])\n  %3 = input : i32[R]\n  %4 = input : i32[B+1]\n  %5 = input : i32[B]\n  %6 = attention %1 %2 %3 %4 %5 %5 %5 scale=1 window=0 : f32[T,4,8]\n  return", "graph m: %6 = attention: I4: want q [T,H,D] and pos [T], got f32[T,4,8] and i32[R]"},
 		{"I6 later use", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[R]\n  %3 = input : f32[R,4]\n  %4 = scatter_add %1 %3 %2 inplace=0 : f32[T,4]\n  %5 = silu %1 : f32[T,4]\n  return", "graph m: %5 = silu: I6: operand %1 was written over by %4"},
 		{"I6 output", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[R]\n  %3 = input : f32[R,4]\n  %4 = scatter_add %1 %3 %2 inplace=0 : f32[T,4]\n  return %1", "graph m: I6: output %1 was written over by %4"},
 		{"I8", "graph m\n  %1 = input : f32[T,4]\n  %2 = reshape %1 dims=R,4 : f32[R,4]\n  return", "graph m: %2 = reshape: I8: no input or weight binds R"},
@@ -196,5 +197,26 @@ func TestTypesAndDims(t *testing.T) {
 	for _, s := range []string{"", "f32", "f32[T,]", "f32[01]", "state[4]", "grow()x", "grow(f32[S,4],)", "f32[B+0]", strings.Repeat("grow(", 1000)} {
 		_, err := ir.ParseType(s)
 		require.Error(t, err, s)
+	}
+}
+
+func TestOverwrites(t *testing.T) {
+	type embedded struct{ ir.InplaceAttr }
+	x, y := &ir.Value{ID: 1}, &ir.Value{ID: 2}
+	for _, c := range []struct {
+		attr any
+		want *ir.Value
+	}{
+		{ir.InplaceAttr{Inplace: 1}, y},
+		{embedded{ir.InplaceAttr{Inplace: 0}}, x},
+		{nil, nil},
+		{ir.TopKAttr{K: 1}, nil},
+		{ir.InplaceAttr{Inplace: -1}, nil},
+		{ir.InplaceAttr{Inplace: 2}, nil},
+		{(*ir.InplaceAttr)(nil), nil},
+		{struct{ In ir.InplaceAttr }{}, nil},
+	} {
+		v := &ir.Value{ID: 3, Args: []*ir.Value{x, y}, Attr: c.attr}
+		require.Same(t, c.want, v.Overwrites(), "%T %+v", c.attr, c.attr)
 	}
 }

@@ -47,7 +47,7 @@ var (
 	TopK      = &Op{Name: "topk", Operands: "t", Attr: TopKAttr{}, Infer: inferTopK, Doc: "i32[...,k]: places of the k largest, largest first, ties to the lower place; NaN is an error"}
 	Gather    = &Op{Name: "gather", Operands: "ti", Infer: inferGather, Doc: "x[..., ids[..., j]] along the last axis"}
 	Append    = &Op{Name: "append", Operands: "siiit+", Attr: InplaceAttr{}, Infer: inferAppend, Doc: "state (grow), seq, past, base, tensors: row base[b]+past[b]+i of each part becomes row i of sequence b, rounded to the part's type"}
-	Attention = &Op{Name: "attention", Operands: "tsiiii", Attr: AttentionAttr{}, Infer: inferAttention, Doc: "f32[T,H,Dv]: q [T,H,D], state (keys, values), seq, past, base, parent: causal attention within each sequence and its parent's prefix"}
+	Attention = &Op{Name: "attention", Operands: "tsiiiii", Attr: AttentionAttr{}, Infer: inferAttention, Doc: "f32[T,H,Dv]: q [T,H,D], state (keys, values), pos [T], seq, past, base, parent: causal attention within each sequence and its parent's prefix"}
 	Conv      = &Op{Name: "conv", Operands: "ttsi", Infer: inferConv, Doc: "f32[T,D]: x [T,D], taps [D,K], state (window), seq: depthwise causal convolution, the last tap on the current row"}
 	Shift     = &Op{Name: "shift", Operands: "sit", Attr: InplaceAttr{}, Infer: inferShift, Doc: "state (window), seq, x [T,D]: the last rows of each sequence after x"}
 	Experts   = &Op{Name: "experts", Operands: "tit", Attr: ExpertsAttr{}, Infer: inferExperts, Doc: "f32[T,H]: the sum over j of weights[t,j] * body of expert ids[t,j] on x[t]; the only routed op"}

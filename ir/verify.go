@@ -122,8 +122,7 @@ func (c *checker) value(v *Value) error {
 	if err := c.types(v); err != nil {
 		return err
 	}
-	if a, ok := v.Attr.(interface{ inplace() int }); ok {
-		over := v.Args[a.inplace()]
+	if over := v.Overwrites(); over != nil {
 		if !over.Type.Equal(v.Type) {
 			return fmt.Errorf("I6: %s of type %s cannot hold %s", over, over.Type, v.Type)
 		}

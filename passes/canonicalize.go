@@ -83,7 +83,7 @@ func (f *folder) equal(v *ir.Value) *ir.Value {
 			return v.Args[0]
 		}
 	}
-	if isSource(v) || over(v) != nil || v.Body != nil {
+	if isSource(v) || v.Overwrites() != nil || v.Body != nil {
 		return nil
 	}
 	k := key(v)

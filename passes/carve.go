@@ -11,7 +11,7 @@ import (
 // order. Operands from elsewhere become inputs of their names; inputs and
 // weights come along where they are read. outputs are members.
 func carve(g *ir.Graph, name string, members set, outputs []*ir.Value) *ir.Graph {
-	read := readBy(g, members)
+	read := readBy(members)
 	c, of := &ir.Graph{Name: name}, map[*ir.Value]*ir.Value{}
 	var inputs []*ir.Value
 	for _, v := range g.Values {
@@ -43,24 +43,15 @@ func carve(g *ir.Graph, name string, members set, outputs []*ir.Value) *ir.Graph
 	return c
 }
 
-// readBy returns what members read: their operands and, where one is a growing
-// state, the whole step, for attention takes pos by its name.
-func readBy(g *ir.Graph, members set) set {
+// readBy returns the operands of members.
+func readBy(members set) set {
 	read := set{}
-	for _, v := range g.Values {
-		if !members[v] {
+	for v, in := range members {
+		if !in {
 			continue
 		}
 		for _, a := range v.Args {
 			read[a] = true
-			if a.Type.Kind != ir.Grow {
-				continue
-			}
-			for _, name := range []string{"pos", "seq", "past", "base", "parent"} {
-				if s := g.Value(name); s != nil && s.Op == ir.Input {
-					read[s] = true
-				}
-			}
 		}
 	}
 	return read

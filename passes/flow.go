@@ -2,7 +2,6 @@ package passes
 
 import (
 	"fmt"
-	"reflect"
 
 	"estream/ir"
 )
@@ -59,25 +58,11 @@ func users(g *ir.Graph) map[*ir.Value][]*ir.Value {
 	return m
 }
 
-// over returns the operand that v writes over, or nil.
-func over(v *ir.Value) *ir.Value {
-	a, ok := v.Attr.(ir.InplaceAttr)
-	if s := reflect.ValueOf(v.Attr); !ok && s.Kind() == reflect.Struct {
-		if f := s.FieldByName("InplaceAttr"); f.IsValid() {
-			a, ok = f.Interface().(ir.InplaceAttr)
-		}
-	}
-	if !ok || a.Inplace < 0 || a.Inplace >= len(v.Args) {
-		return nil
-	}
-	return v.Args[a.Inplace]
-}
-
 // overwritten returns the values of g that others write over.
 func overwritten(g *ir.Graph) set {
 	s := set{}
 	for _, v := range g.Values {
-		if o := over(v); o != nil {
+		if o := v.Overwrites(); o != nil {
 			s[o] = true
 		}
 	}

@@ -54,8 +54,8 @@ func (o *orderer) dependency(v *ir.Value, i int) *ir.Value {
 	if i < len(v.Args) {
 		return v.Args[i]
 	}
-	if i -= len(v.Args); over(v) != nil && i < len(o.readers[over(v)]) {
-		return o.readers[over(v)][i]
+	if i -= len(v.Args); v.Overwrites() != nil && i < len(o.readers[v.Overwrites()]) {
+		return o.readers[v.Overwrites()][i]
 	}
 	return nil
 }

@@ -33,14 +33,14 @@ func planMemory(m *ir.Module) error {
 func homes(g *ir.Graph) map[*ir.Value]*ir.Value {
 	written := set{} // the values whose memory is written over
 	for _, v := range g.Values {
-		if over(v) != nil {
+		if v.Overwrites() != nil {
 			written[base(v)] = true
 		}
 	}
 	home, output := map[*ir.Value]*ir.Value{}, setOf(g.Outputs...)
 	for _, v := range g.Values {
 		home[v] = v
-		if o := over(v); o != nil {
+		if o := v.Overwrites(); o != nil {
 			home[v] = home[o]
 		} else if v.Op == ir.Reshape && v.Type.DType == v.Args[0].Type.DType && !output[v] && !written[v] && !written[home[v.Args[0]]] {
 			home[v] = home[v.Args[0]]
@@ -52,8 +52,8 @@ func homes(g *ir.Graph) map[*ir.Value]*ir.Value {
 // base returns the value that v, and what it is written over, is written over at
 // last; v itself if it is written over nothing.
 func base(v *ir.Value) *ir.Value {
-	for over(v) != nil {
-		v = over(v)
+	for v.Overwrites() != nil {
+		v = v.Overwrites()
 	}
 	return v
 }

@@ -55,17 +55,17 @@ func simulate(g *ir.Graph) error {
 		shares := v.Op == ir.Reshape && !output[v] && v.Slot == v.Args[0].Slot
 		switch {
 		case v.Slot == 0:
-			if !isSource(v) && !output[v] && !shares && over(v) == nil {
+			if !isSource(v) && !output[v] && !shares && v.Overwrites() == nil {
 				return fmt.Errorf("%s has no slot", v)
 			}
 		case output[v] || isSource(v):
 			return fmt.Errorf("%s lies in the call's buffers, yet has slot %d", v, v.Slot)
 		case shares:
 			holds[v.Slot][v] = true
-		case over(v) == nil && lies(v.Args, v.Slot):
+		case v.Overwrites() == nil && lies(v.Args, v.Slot):
 			return fmt.Errorf("%s is written where an operand lies", v)
-		case over(v) != nil && over(v).Slot != v.Slot:
-			return fmt.Errorf("%s is not where %s lies", v, over(v))
+		case v.Overwrites() != nil && v.Overwrites().Slot != v.Slot:
+			return fmt.Errorf("%s is not where %s lies", v, v.Overwrites())
 		default:
 			holds[v.Slot] = setOf(v)
 		}
@@ -93,7 +93,7 @@ func randomGraph(r *rand.Rand) *ir.Graph {
 		if err != nil {
 			panic(err)
 		}
-		if o := over(v); o != nil {
+		if o := v.Overwrites(); o != nil {
 			gone[o] = true
 		}
 	}

@@ -66,7 +66,7 @@ func shuffle(r *rand.Rand, g *ir.Graph) {
 				return false
 			}
 		}
-		for _, u := range readers[over(v)] {
+		for _, u := range readers[v.Overwrites()] {
 			if u != v && !done[u] {
 				return false
 			}

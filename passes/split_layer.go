@@ -104,10 +104,10 @@ func bodyOf(g *ir.Graph, routed *ir.Value, after map[*ir.Value]string) set {
 	for {
 		vs, n := ancestors(g, roots...), len(roots)
 		for _, v := range g.Values {
-			if !vs[v] || over(v) == nil {
+			if !vs[v] || v.Overwrites() == nil {
 				continue
 			}
-			for _, u := range users[over(v)] {
+			for _, u := range users[v.Overwrites()] {
 				if !vs[u] && after[u] == "" {
 					roots = append(roots, u)
 				}
@@ -124,12 +124,12 @@ func bodyOf(g *ir.Graph, routed *ir.Value, after map[*ir.Value]string) set {
 func checkOverwrites(g *ir.Graph, phase map[*ir.Value]string) error {
 	users := users(g)
 	for _, v := range g.Values {
-		if over(v) == nil {
+		if v.Overwrites() == nil {
 			continue
 		}
-		for _, u := range users[over(v)] {
+		for _, u := range users[v.Overwrites()] {
 			if slices.Index(phases(), phase[u]) > slices.Index(phases(), phase[v]) {
-				return fmt.Errorf("%s is written over in phase %s, before %s in phase %s reads it", over(v), phase[v], label(u), phase[u])
+				return fmt.Errorf("%s is written over in phase %s, before %s in phase %s reads it", v.Overwrites(), phase[v], label(u), phase[u])
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // prefix first, up to itself.
 func attention(c *Call) (*Tensor, error) {
 	a, q, state := c.Value.Attr.(ir.AttentionAttr), c.Args[0], c.Args[1]
-	spans, err := rowSpans(c.Args[2], c.Args[3], c.Args[4], q.Type.Dims[0].N, state.Parts[0].Type.Dims[0].N)
+	spans, err := rowSpans(c.Args[3], c.Args[4], c.Args[5], q.Type.Dims[0].N, state.Parts[0].Type.Dims[0].N)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +42,10 @@ func attention(c *Call) (*Tensor, error) {
 }
 
 // parentRows returns how many rows of its parent sequence b sees before its
-// own, and where they start. The op has no operand for that number: it is the
-// position of b's first token, in the layer's input pos, less b's own rows.
+// own, and where they start. The number is the position of b's first token less
+// b's own rows.
 func parentRows(c *Call, spans []span, b int) (n, first int, err error) {
-	parents, s := c.Args[5].I, spans[b]
+	pos, parents, s := c.Args[2].I, c.Args[6].I, spans[b]
 	p := int(parents[b])
 	if p == -1 || s.from == s.to {
 		return 0, 0, nil
@@ -53,11 +53,7 @@ func parentRows(c *Call, spans []span, b int) (n, first int, err error) {
 	if p < 0 || p >= len(spans) || parents[p] != -1 {
 		return 0, 0, fmt.Errorf("parent %d is not a sequence of the step without a parent", p)
 	}
-	pos := c.frame.graph.Value("pos")
-	if pos == nil || pos.Op != ir.Input || len(c.frame.in["pos"].I) < s.to {
-		return 0, 0, fmt.Errorf("it has a parent, and the graph has no input pos i32[T] to tell how much of it is shared")
-	}
-	n = int(c.frame.in["pos"].I[s.from]) - s.past
+	n = int(pos[s.from]) - s.past
 	if n < 0 || n > spans[p].rows() {
 		return 0, 0, fmt.Errorf("it starts behind %d rows of parent %d, which has %d", n, p, spans[p].rows())
 	}

@@ -204,7 +204,7 @@ func matmulCases() []opCase {
 func stateCases() []opCase {
 	attend := func(window string) string {
 		return "%1:q = input : f32[T,2,1]\n  %2:kv = input : grow(f32[S,1,1],f32[S,1,2])\n" + step(3) +
-			"  %8 = attention %1 %2 %4 %5 %6 %7 scale=1 window=" + window + " : f32[T,2,2]\n  return %8"
+			"  %8 = attention %1 %2 %3 %4 %5 %6 %7 scale=1 window=" + window + " : f32[T,2,2]\n  return %8"
 	}
 	// One sequence holds rows 1 and 2; queries 1 and 0 weigh them 1:3 and 1:1.
 	row := func() tensors {
@@ -222,7 +222,7 @@ func stateCases() []opCase {
 		{"attention", attend("0"), row(), []*interp.Tensor{f([]float32{7, 3, 6, 2}, 1, 2, 2)}},
 		{"attention in a window", attend("1"), row(), []*interp.Tensor{f([]float32{8, 4, 8, 4}, 1, 2, 2)}},
 		{"attention with a parent", "%1:q = input : f32[T,1,1]\n  %2:kv = input : grow(f32[S,1,1],f32[S,1,1])\n" + step(3) +
-			"  %8 = attention %1 %2 %4 %5 %6 %7 scale=1 window=0 : f32[T,1,1]\n  return %8",
+			"  %8 = attention %1 %2 %3 %4 %5 %6 %7 scale=1 window=0 : f32[T,1,1]\n  return %8",
 			tensors{"q": f([]float32{1}, 1, 1, 1), "pos": i([]int32{2}, 1), "seq": i([]int32{0, 0, 1}, 3), "past": i([]int32{3, 0}, 2), "base": i([]int32{0, 3}, 2), "parent": i([]int32{-1, 0}, 2),
 				"kv": state(ir.Grow, f([]float32{0, 0, nan, 0}, 4, 1, 1), f([]float32{3, 6, nan, 9}, 4, 1, 1))},
 			[]*interp.Tensor{f([]float32{6}, 1, 1, 1)}},

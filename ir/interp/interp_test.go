@@ -229,11 +229,3 @@ func TestExpertErrors(t *testing.T) {
 		require.EqualError(t, err, c.want)
 	}
 }
-
-func TestParentNeedsPos(t *testing.T) {
-	c := caseNamed(t, "attention with a parent")
-	c.text = strings.Replace(c.text, ":pos", ":where", 1)
-	c.in["where"] = c.in["pos"]
-	_, err := c.eval(t)
-	require.EqualError(t, err, "graph m: %8 = attention: sequence 1: it has a parent, and the graph has no input pos i32[T] to tell how much of it is shared")
-}

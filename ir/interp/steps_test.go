@@ -28,7 +28,7 @@ func TestWindowedAttention(t *testing.T) {
 	m := parse(t, fmt.Sprintf("%%1:q = input : f32[T,%d,%d]\n  %%2:k = input : f32[T,%d,%d]\n  %%3:v = input : f32[T,%d,%d]\n"+
 		"  %%4:s = input : grow(f32[S,%d,%d],f32[S,%d,%d])\n%s"+
 		"  %%10 = append %%4 %%6 %%7 %%8 %%2 %%3 inplace=0 : grow(f32[S,%d,%d],f32[S,%d,%d])\n"+
-		"  %%11 = attention %%1 %%10 %%6 %%7 %%8 %%9 scale=%v window=%d : f32[T,%d,%d]\n  return %%11 %%10",
+		"  %%11 = attention %%1 %%10 %%5 %%6 %%7 %%8 %%9 scale=%v window=%d : f32[T,%d,%d]\n  return %%11 %%10",
 		h, d, g, d, g, dv, g, d, g, dv, step(5), g, d, g, dv, scale, window, h, dv))
 	r := rand.New(rand.NewPCG(1, 2))
 	q, k, v := normal(r, n*h*d), normal(r, n*g*d), normal(r, n*g*dv)

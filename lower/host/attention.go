@@ -28,7 +28,7 @@ func attention(x *Exec) error {
 		Scale: float32(a.Scale), Window: a.Window, DType: k.Type.DType, Keys: k.Bytes(), Values: v.Bytes(),
 	}
 	defer func() { m.Keys, m.Values = nil, nil }()
-	seq, past, base := x.i32(2), x.i32(3), x.i32(4)
+	seq, past, base := x.i32(3), x.i32(4), x.i32(5)
 	if err := tokens(seq, m.rows); err != nil {
 		return err
 	}
@@ -56,20 +56,13 @@ func attention(x *Exec) error {
 
 // inherit puts the rows of b's parent that it sees before its own.
 func (m *mixing) inherit(x *Exec, s *kernel.Sequence, b int) error {
-	seq, past, base, parents := x.i32(2), x.i32(3), x.i32(4), x.i32(5)
+	pos, seq, past, base, parents := x.i32(2), x.i32(3), x.i32(4), x.i32(5), x.i32(6)
 	p := int(parents[b])
 	if p == -1 {
 		return nil
 	}
 	if p < 0 || p >= len(parents) || parents[p] != -1 {
 		return fmt.Errorf("parent %d is not a sequence of the step without a parent", p)
-	}
-	if len(x.In) <= positions {
-		return fmt.Errorf("it has a parent, and the graph has no input pos i32[T] to tell how much of it is shared")
-	}
-	pos := x.i32(positions)
-	if len(pos) <= s.First {
-		return fmt.Errorf("it starts at token %d, and pos has %d", s.First, len(pos))
 	}
 	held := int(past[p]) + int(seq[p+1]-seq[p])
 	s.Prefix, s.Parent = int(pos[s.First])-s.Pos, int(base[p])

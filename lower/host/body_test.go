@@ -41,7 +41,7 @@ graph c0.body
   %20 = rope %19 %2 theta=10000 interleaved=false : f32[T,2,16]
   %21 = reshape %16 dims=T,2,16 : f32[T,2,16]
   %22:state.next = append %7 %3 %4 %5 %20 %21 inplace=0 : grow(bf16[S,2,16],bf16[S,2,16])
-  %23 = attention %18 %22 %3 %4 %5 %6 scale=0.25 window=0 : f32[T,4,16]
+  %23 = attention %18 %22 %2 %3 %4 %5 %6 scale=0.25 window=0 : f32[T,4,16]
   %24 = reshape %23 dims=T,64 : f32[T,64]
   %25:attn.o.weight = weight offset=0 : f32[64,64]
   %26 = matmul %24 %25 : f32[T,64]

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"estream/ir"
@@ -112,13 +111,13 @@ func (k *compiler) checkWeight(w *ir.Value) error {
 func (k *compiler) roots() error {
 	written := map[*ir.Value]bool{} // what an op writes over
 	for _, v := range k.graph.Values {
-		if over := overwrites(v); over != nil {
+		if over := v.Overwrites(); over != nil {
 			written[over] = true
 		}
 	}
 	for _, v := range k.graph.Values {
 		k.root[v] = v
-		if over := overwrites(v); over != nil {
+		if over := v.Overwrites(); over != nil {
 			k.root[v] = k.root[over]
 			if k.root[v].Op == ir.Weight {
 				return fmt.Errorf("%s: writes over the weight %s: %w", label(v), label(k.root[v]), lower.ErrUnsupported)
@@ -128,26 +127,6 @@ func (k *compiler) roots() error {
 		}
 	}
 	return nil
-}
-
-// overwrites returns the operand that v is written over, or nil.
-func overwrites(v *ir.Value) *ir.Value {
-	attr := reflect.ValueOf(v.Attr)
-	if attr.Kind() != reflect.Struct {
-		return nil
-	}
-	f := attr.FieldByName("InplaceAttr") // embedded
-	if _, ok := v.Attr.(ir.InplaceAttr); ok {
-		f = attr
-	}
-	if !f.IsValid() {
-		return nil
-	}
-	a, ok := f.Interface().(ir.InplaceAttr)
-	if !ok {
-		return nil
-	}
-	return v.Args[a.Inplace]
 }
 
 // outputPlaces puts roots in the outputs that lie in them.
@@ -171,11 +150,7 @@ func (k *compiler) value(v *ir.Value) error {
 	if in.run = op.run; !ok {
 		in.run = k.c.backend.ops[v.Op]
 	}
-	args := v.Args
-	if h := hidden(k.graph, v); h != nil {
-		args = append(slices.Clone(args), h)
-	}
-	for i, a := range args {
+	for i, a := range v.Args {
 		if err := k.read(a); err != nil {
 			return err
 		}

@@ -73,8 +73,8 @@ func newRig(t testing.TB, c *compiled, g *ir.Graph, dims lower.Dims, given map[s
 	}
 	for _, v := range g.Outputs {
 		home := v
-		for overwrites(home) != nil {
-			home = overwrites(home)
+		for home.Overwrites() != nil {
+			home = home.Overwrites()
 		}
 		b, ok := at[home]
 		if !ok || home == v {

@@ -185,8 +185,8 @@ func TestCompileRefuses(t *testing.T) {
 			"host: graph g: %2 = foreign: host: foreign : f32[T,4] of f32[T,4]: there is no function for this operator: Options.Ops adds one: unsupported",
 		},
 		{
-			"graph g\n  %1:q = input : f32[T,2,4]\n  %2:s = input : grow(f16[S,2,4],f16[S,2,4])\n  %3:seq = input : i32[B+1]\n  %4:past = input : i32[B]\n  %5 = attention %1 %2 %3 %4 %4 %4 scale=1 window=0 : f32[T,2,4]\n  return %5\n",
-			"host: graph g: %5 = attention: host: attention : f32[T,2,4] of f32[T,2,4], grow(f16[S,2,4],f16[S,2,4]), i32[B+1], i32[B], i32[B], i32[B]: keys and values are both f32 or both bf16: unsupported",
+			"graph g\n  %1:q = input : f32[T,2,4]\n  %2:s = input : grow(f16[S,2,4],f16[S,2,4])\n  %3:pos = input : i32[T]\n  %4:seq = input : i32[B+1]\n  %5:past = input : i32[B]\n  %6 = attention %1 %2 %3 %4 %5 %5 %5 scale=1 window=0 : f32[T,2,4]\n  return %6\n",
+			"host: graph g: %6 = attention: host: attention : f32[T,2,4] of f32[T,2,4], grow(f16[S,2,4],f16[S,2,4]), i32[T], i32[B+1], i32[B], i32[B], i32[B]: keys and values are both f32 or both bf16: unsupported",
 		},
 	} {
 		_, err := New(Options{}).Compile(context.Background(), parse(t, c.text, foreign), kernel.Packing)

@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 
-	"estream/ir"
 	"estream/lower"
 	"estream/lower/host/kernel"
 )
@@ -106,20 +105,4 @@ func shift(x *Exec) error {
 	}
 	kernel.Shift(&w, x.i32(1), x.f32(2))
 	return nil
-}
-
-// positions is the place of the hidden operand of attention: the graph's input
-// "pos", which tells how much of a parent's rows a sequence sees.
-const positions = 6
-
-// hidden returns the operand that an op takes beside those of the IR, or nil.
-func hidden(g *ir.Graph, v *ir.Value) *ir.Value {
-	if v.Op != ir.Attention {
-		return nil
-	}
-	pos := g.Value("pos")
-	if pos == nil || pos.Op != ir.Input || pos.Type.DType != ir.I32 {
-		return nil
-	}
-	return pos
 }

@@ -175,8 +175,8 @@ func (c testCase) plan(s *stage, at map[*ir.Value]lower.Buffer, p lower.Packing)
 
 // origin returns the value whose memory v is written in.
 func origin(v *ir.Value) *ir.Value {
-	for v.Op == ir.Append || v.Op == ir.Shift || v.Op == ir.ScatterAdd {
-		v = v.Args[v.Attr.(ir.InplaceAttr).Inplace]
+	for v.Overwrites() != nil {
+		v = v.Overwrites()
 	}
 	return v
 }

@@ -60,12 +60,24 @@ func TestCompileErrors(t *testing.T) {
 			"dev: graph c0.tail@T4: output 1 of type f32[1] has not the rows of the first input: unsupported",
 		},
 		{
-			"two windows", strings.Replace(body("f32", 0), "  %11:y", "  %12 = attention %8 %9 %3 %4 %5 %6 scale=1 window=2 : f32[T,1,1]\n  %11:y", 1),
+			"two windows", strings.Replace(body("f32", 0), "  %11:y", "  %12 = attention %8 %9 %2 %3 %4 %5 %6 scale=1 window=2 : f32[T,1,1]\n  %11:y", 1),
 			"dev: graph c0.body@T2,S4: attentions with windows 0 and 2 cannot share a mask: unsupported",
 		},
 		{
-			"no positions", strings.ReplaceAll(body("f32", 0), ":pos", ":place"),
-			"dev: graph c0.body@T2,S4: a graph with a state has no input pos",
+			"two steps", strings.Replace(body("f32", 0), "  %11:y", "  %12 = attention %8 %9 %2 %3 %4 %4 %6 scale=1 window=0 : f32[T,1,1]\n  %11:y", 1),
+			"dev: graph c0.body@T2,S4: attentions %10 and %12 over different steps cannot share a mask: unsupported",
+		},
+		{
+			"an append by another step", strings.Replace(body("f32", 0), "append %7 %3 %4 %5 ", "append %7 %3 %4 %4 ", 1),
+			"dev: graph c0.body@T2,S4: %9 appends by another step than is attended to: unsupported",
+		},
+		{
+			"no attention", strings.NewReplacer("  %10 = attention %8 %9 %2 %3 %4 %5 %6 scale=1 window=0 : f32[T,1,1]\n", "", "reshape %10", "reshape %8").Replace(body("f32", 0)),
+			"dev: graph c0.body@T2,S4: nothing attends to the state: unsupported",
+		},
+		{
+			"positions that are computed", strings.NewReplacer("  %10 = attention %8 %9 %2 ", "  %12 = topk %1 k=1 : i32[T,1]\n  %13 = reshape %12 dims=T : i32[T]\n  %10 = attention %8 %9 %13 ").Replace(body("f32", 0)),
+			"dev: graph c0.body@T2,S4: attention takes %13, which is no input, as part of the step: unsupported",
 		},
 		{
 			"an expert without w", strings.ReplaceAll(expert, ":w ", ":v "),

@@ -16,6 +16,7 @@ type program struct {
 	rows   ir.Dim    // the symbol that counts rows: T or L, R of an expert
 	expert bool      // graph gathers, scales and adds rows for one expert
 	state  int       // which input is the growing state; -1: none
+	step   step      // of a graph with a state
 	window int       // of the graph's attention
 	sizes  []int64   // bytes of each weight
 	tiers  []*tier   // ascending by rows, then by past
@@ -24,7 +25,7 @@ type program struct {
 func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error) {
 	prog := &program{owner: owner, graph: g, state: -1, rows: ir.R}
 	prog.expert = slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd })
-	for _, find := range []func() error{prog.findRows, prog.findState, prog.findWindow} {
+	for _, find := range []func() error{prog.findRows, prog.findState, prog.findAttention} {
 		if err := find(); err != nil {
 			return nil, err
 		}
@@ -87,28 +88,49 @@ func (p *program) findState() error {
 		}
 		p.state = i
 	}
-	if p.state < 0 {
-		return nil
-	}
-	for _, name := range []string{"pos", "seq", "past", "base", "parent"} {
-		if v := p.graph.Value(name); v == nil || v.Op != ir.Input || v.Type.DType != ir.I32 || v.Type.Rank() != 1 {
-			return fmt.Errorf("a graph with a state has no input %s", name)
-		}
-	}
 	return nil
 }
 
-func (p *program) findWindow() error {
-	found := false
+// findAttention finds the step and the window that all attentions over the state
+// have in common: they share a mask.
+func (p *program) findAttention() error {
+	if p.state < 0 {
+		return nil
+	}
+	var first *ir.Value
 	for _, v := range p.graph.Values {
 		if v.Op != ir.Attention {
 			continue
 		}
-		w := v.Attr.(ir.AttentionAttr).Window
-		if found && w != p.window {
+		if first == nil {
+			first, p.window = v, v.Attr.(ir.AttentionAttr).Window
+		}
+		if w := v.Attr.(ir.AttentionAttr).Window; w != p.window {
 			return fmt.Errorf("attentions with windows %d and %d cannot share a mask: %w", p.window, w, lower.ErrUnsupported)
 		}
-		p.window, found = w, true
+		if !slices.Equal(v.Args[2:], first.Args[2:]) {
+			return fmt.Errorf("attentions %s and %s over different steps cannot share a mask: %w", first, v, lower.ErrUnsupported)
+		}
+	}
+	if first == nil {
+		return fmt.Errorf("nothing attends to the state: %w", lower.ErrUnsupported)
+	}
+	return p.findStep(first.Args[2:])
+}
+
+// findStep finds the inputs that say what a step holds: operands of attention,
+// and of append in part.
+func (p *program) findStep(given []*ir.Value) error {
+	for _, v := range p.graph.Values {
+		if v.Op == ir.Append && !slices.Equal(v.Args[1:4], given[1:4]) {
+			return fmt.Errorf("%s appends by another step than is attended to: %w", v, lower.ErrUnsupported)
+		}
+	}
+	in := p.graph.Inputs()
+	for i, to := range []*int{&p.step.pos, &p.step.seq, &p.step.past, &p.step.base, &p.step.parent} {
+		if *to = slices.Index(in, given[i]); *to < 0 {
+			return fmt.Errorf("attention takes %s, which is no input, as part of the step: %w", given[i], lower.ErrUnsupported)
+		}
 	}
 	return nil
 }

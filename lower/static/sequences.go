@@ -9,6 +9,9 @@ import (
 	"estream/lower"
 )
 
+// A step is which inputs of a graph say what its tokens are.
+type step struct{ pos, seq, past, base, parent int }
+
 // A sequence is what one sequence of a step holds. Its rows are counted from the
 // first of its parent's prefix: row i is row first+i of the state while i is
 // less than prefix, and row base+i-prefix after that.
@@ -54,11 +57,11 @@ func (p *program) runSequences(ctx context.Context, c *lower.Call, dims lower.Di
 
 // sequences reads and checks the step.
 func (p *program) sequences(c *lower.Call, dims lower.Dims) ([]sequence, error) {
-	in := func(name string) []int32 {
-		b := c.In[p.at(name)]
+	in := func(i int) []int32 {
+		b := c.In[i]
 		return lower.I32(b.Bytes())[:b.Type.Dims[0].N]
 	}
-	pos, seq, past, base, parent := in("pos"), in("seq"), in("past"), in("base"), in("parent")
+	pos, seq, past, base, parent := in(p.step.pos), in(p.step.seq), in(p.step.past), in(p.step.base), in(p.step.parent)
 	tokens, capacity := len(pos), c.In[p.state].Type.Parts[0].Dims[0].N
 	if len(seq) != len(past)+1 || len(base) != len(past) || len(parent) != len(past) || tokens != dims[p.rows.Sym] {
 		return nil, fmt.Errorf("a step of %d positions, %d bounds, %d pasts, %d bases and %d parents", tokens, len(seq), len(past), len(base), len(parent))

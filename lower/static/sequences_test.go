@@ -27,7 +27,7 @@ graph c0.body on dev
   %%7:state = input : grow(%[1]s[S,1,1],%[1]s[S,1,1])
   %%8 = reshape %%1 dims=T,1,1 : f32[T,1,1]
   %%9:state.next = append %%7 %%3 %%4 %%5 %%8 %%8 inplace=0 : grow(%[1]s[S,1,1],%[1]s[S,1,1])
-  %%10 = attention %%8 %%9 %%3 %%4 %%5 %%6 scale=1 window=%[2]d : f32[T,1,1]
+  %%10 = attention %%8 %%9 %%2 %%3 %%4 %%5 %%6 scale=1 window=%[2]d : f32[T,1,1]
   %%11:y = reshape %%10 dims=T,1 : f32[T,1]
   return %%11 %%9
 `, kv, window)

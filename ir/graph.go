@@ -154,6 +154,25 @@ func (m *Module) Graph(name string) *Graph {
 	return m.Graphs[i]
 }
 
+// Callees returns the graphs of m that experts call, in m's order.
+func (m *Module) Callees() []*Graph {
+	called := map[string]bool{}
+	for _, g := range m.Graphs {
+		for _, v := range g.Values {
+			if a, ok := v.Attr.(ExpertsAttr); ok && a.Callee != "" {
+				called[a.Callee] = true
+			}
+		}
+	}
+	var gs []*Graph
+	for _, g := range m.Graphs {
+		if called[g.Name] {
+			gs = append(gs, g)
+		}
+	}
+	return gs
+}
+
 // Clone returns a deep copy of m.
 func (m *Module) Clone() *Module {
 	c := &Module{Layers: slices.Clone(m.Layers)}

@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -152,6 +153,8 @@ func TestVerify(t *testing.T) {
 		{"I6 output", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[R]\n  %3 = input : f32[R,4]\n  %4 = scatter_add %1 %3 %2 inplace=0 : f32[T,4]\n  return %1", "graph m: I6: output %1 was written over by %4"},
 		{"I8", "graph m\n  %1 = input : f32[T,4]\n  %2 = reshape %1 dims=R,4 : f32[R,4]\n  return", "graph m: %2 = reshape: I8: no input or weight binds R"},
 		{"I9", "graph m\n  %1 = weight offset=0 : w4g64[4,96]\n  return", "graph m: %1 = weight: I9: type w4g64[4,96]: the last extent must be a number of whole groups"},
+		{"I5 nested", nested("e", "f"), "graph e: I5: experts call it, and it has experts"},
+		{"I5 itself", nested("m", "f"), "graph m: I5: experts call it, and it has experts"},
 		{"I10 graph", "graph m\n  return\ngraph m\n  return", `I10: graph name "m" is malformed or taken`},
 		{"I10 layer", "layers c0\ngraph m\n  return", `I10: layer graph "c0" is not in the module`},
 	} {
@@ -163,6 +166,17 @@ func TestVerify(t *testing.T) {
 	b := &ir.Value{ID: 2, Op: ir.SiLU, Type: a.Type, Args: []*ir.Value{a}}
 	require.EqualError(t, (&ir.Graph{Name: "m", Values: []*ir.Value{b, a}}).Verify(), "graph m: %2 = silu: I1: operand %1 is not defined earlier")
 	require.EqualError(t, (&ir.Graph{Name: "m", Outputs: []*ir.Value{a}}).Verify(), "graph m: I7: output %1 is not defined")
+	for _, s := range []string{"a b", "a\n", ":", " "} {
+		require.EqualError(t, (&ir.Graph{Name: "m", On: s}).Verify(), fmt.Sprintf("graph m: I10: backend %q is not one word", s))
+		v := &ir.Value{ID: 1, Op: ir.Input, Type: a.Type, Origin: s}
+		require.EqualError(t, (&ir.Graph{Name: "m", Values: []*ir.Value{v}}).Verify(), fmt.Sprintf("graph m: %%1 = input: I2: origin %q is not one word", s))
+	}
+}
+
+// nested returns a graph m whose experts call a graph, and graphs e, which call f, and f.
+func nested(m, e string) string {
+	const text = "graph %s\n  %%1 = input : f32[T,4]\n  %%2 = input : i32[T,2]\n  %%3 = input : f32[T,2]\n  %%4 = experts %%1 %%2 %%3 callee=%s : f32[T,4]\n  return\n"
+	return fmt.Sprintf(text, "m", m) + fmt.Sprintf(text, "e", e) + "graph f\n  return\n"
 }
 
 func TestBuilderKeepsFirstError(t *testing.T) {
@@ -185,7 +199,21 @@ func TestOpsOfOneName(t *testing.T) {
 	_, err = ir.NewOps(&ir.Op{Name: "Bad name"})
 	require.ErrorContains(t, err, "bad operator name")
 	_, err = ir.NewOps(&ir.Op{Name: "x", Attr: struct{ M map[string]int }{}})
-	require.ErrorContains(t, err, "attribute field m has type map[string]int")
+	require.ErrorContains(t, err, "attribute field M has type map[string]int")
+	type hidden struct{ N int }
+	for want, op := range map[string]*ir.Op{
+		`bad operands "+"`:                          {Operands: "+"},
+		`bad operands "t+i"`:                        {Operands: "t+i"},
+		"attribute int is not a struct":             {Attr: 1},
+		"attribute *ir.InplaceAttr is not a struct": {Attr: struct{ *ir.InplaceAttr }{}},
+		"attribute ir.DType is not a struct":        {Attr: struct{ ir.DType }{}},
+		"attribute field hidden is not exported":    {Attr: struct{ hidden }{}},
+		"attribute field n is not exported":         {Attr: struct{ n int }{}},
+	} {
+		op.Name = "x"
+		_, err = ir.NewOps(op)
+		require.EqualError(t, err, "ir: operator x: "+want)
+	}
 }
 
 func TestTypesAndDims(t *testing.T) {

@@ -56,18 +56,34 @@ func (o *Op) check() error {
 	if !isName(o.Name) || o.Name == "graph" || o.Name == "return" || o.Name == "layers" {
 		return fmt.Errorf("ir: bad operator name %q", o.Name)
 	}
-	if letters, _ := strings.CutSuffix(o.Operands, "+"); o.Operands != "*" && strings.Trim(letters, "tis") != "" {
+	letters, more := strings.CutSuffix(o.Operands, "+")
+	if o.Operands != "*" && (strings.Trim(letters, "tis") != "" || more && letters == "") {
 		return fmt.Errorf("ir: operator %s: bad operands %q", o.Name, o.Operands)
 	}
 	if o.Attr == nil {
 		return nil
 	}
-	if t := reflect.TypeOf(o.Attr); t.Kind() != reflect.Struct {
-		return fmt.Errorf("ir: operator %s: attribute %s is not a struct", o.Name, t)
+	if err := checkAttr(reflect.TypeOf(o.Attr)); err != nil {
+		return fmt.Errorf("ir: operator %s: %w", o.Name, err)
 	}
-	for _, f := range attrFields(reflect.ValueOf(o.Attr)) {
-		if !attrKinds[f.value.Type()] {
-			return fmt.Errorf("ir: operator %s: attribute field %s has type %s", o.Name, f.name, f.value.Type())
+	return nil
+}
+
+func checkAttr(t reflect.Type) error {
+	if t.Kind() != reflect.Struct {
+		return fmt.Errorf("attribute %s is not a struct", t)
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case !f.IsExported():
+			return fmt.Errorf("attribute field %s is not exported", f.Name)
+		case f.Anonymous:
+			if err := checkAttr(f.Type); err != nil {
+				return err
+			}
+		case !attrKinds[f.Type]:
+			return fmt.Errorf("attribute field %s has type %s", f.Name, f.Type)
 		}
 	}
 	return nil

@@ -10,15 +10,15 @@ import (
 // that Verify accepts.
 //
 //	I1  an operand is defined earlier in the same graph
-//	I2  IDs are positive and unique, names are well formed and unique, in a graph
+//	I2  IDs are positive and unique, names are well formed and unique, in a graph; origins are one word
 //	I3  operands and attribute are those the op declares
 //	I4  the type is the one the op infers
-//	I5  experts have either a body or a callee in the module; nothing else has; bodies do not nest
+//	I5  experts have either a body or a callee in the module; nothing else has; bodies and callees do not nest
 //	I6  an operand written in place is not used afterwards, and has the result's type
 //	I7  outputs are defined in their graph
 //	I8  each symbol of a graph occurs in an input, or a weight, of that graph
 //	I9  types are well formed: rank at most 8, extents positive, encodings of whole groups
-//	I10 graph names are well formed and unique; Layers names graphs or classes of the module
+//	I10 graph names are well formed and unique, backends one word; Layers names graphs or classes of the module
 func (m *Module) Verify() error {
 	names := map[string]bool{}
 	for _, g := range m.Graphs {
@@ -31,6 +31,11 @@ func (m *Module) Verify() error {
 		isClass := func(g *Graph) bool { return strings.HasPrefix(g.Name, l+".") }
 		if !isName(l) || !names[l] && !slices.ContainsFunc(m.Graphs, isClass) {
 			return fmt.Errorf("I10: layer graph %q is not in the module", l)
+		}
+	}
+	for _, c := range m.Callees() {
+		if slices.ContainsFunc(c.Values, func(v *Value) bool { return v.Op == Experts }) {
+			return fmt.Errorf("graph %s: I5: experts call it, and it has experts", c.Name)
 		}
 	}
 	for _, g := range m.Graphs {
@@ -53,12 +58,18 @@ func (m *Module) verifyCallees(g *Graph, names map[string]bool) error {
 	return nil
 }
 
+// isWord reports whether s, where Parse expects a word, reads back as it is.
+func isWord(s string) bool { return strings.Join(strings.Fields(s), "") == s && s != ":" }
+
 // Verify reports the first broken invariant of g alone: all of Module.Verify's
 // but the callees.
 func (g *Graph) Verify() error { return g.verify(false) }
 
 func (g *Graph) verify(body bool) error {
 	c := checker{def: map[*Value]bool{}, ids: map[int]bool{}, names: map[string]bool{}, gone: map[*Value]*Value{}, syms: map[string]bool{}, body: body}
+	if !isWord(g.On) {
+		return fmt.Errorf("graph %s: I10: backend %q is not one word", g.Name, g.On)
+	}
 	for _, v := range g.Values {
 		if v.Op == nil {
 			return fmt.Errorf("graph %s: %s: I3: no op", g.Name, v)
@@ -117,6 +128,9 @@ func (c *checker) value(v *Value) error {
 	}
 	if v.Name != "" && (!isName(v.Name) || c.names[v.Name]) {
 		return fmt.Errorf("I2: name %q is malformed or taken", v.Name)
+	}
+	if !isWord(v.Origin) {
+		return fmt.Errorf("I2: origin %q is not one word", v.Origin)
 	}
 	c.ids[v.ID], c.names[v.Name] = true, true
 	if err := c.types(v); err != nil {
@@ -179,6 +193,8 @@ func (c *checker) checkBody(v *Value) error {
 		return nil
 	case c.body:
 		return fmt.Errorf("I5: experts within an expert")
+	case !isName(v.Body.Name):
+		return fmt.Errorf("I10: graph name %q is malformed", v.Body.Name)
 	}
 	if err := v.Body.verify(true); err != nil {
 		return err

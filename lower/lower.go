@@ -44,11 +44,15 @@ type Backend interface {
 // A Compiled is the programs of one module on one backend. Its methods are safe
 // for concurrent use; Close comes last.
 type Compiled interface {
-	Program(graph string) (Program, error)   // the program of a graph of the module, by its name
-	Artifact() ([]byte, error)               // bytes that Load takes; nil where there is nothing to keep
-	Footprint(graph string, dims Dims) int64 // bytes of working memory that a call of these extents needs beside its buffers
-	Alloc(bytes, align int64) (Mem, error)   // memory for buffers, zeroed; align a power of two
+	Program(graph string) (Program, error) // the program of a graph of the module, by its name
+	Artifact() ([]byte, error)             // bytes that Load takes; nil where there is nothing to keep
+	Alloc(bytes, align int64) (Mem, error) // memory for buffers, zeroed; align a power of two
 	Close() error
+
+	// Footprint returns the bytes of working memory that a call of these extents
+	// needs beside its buffers; 0 for a graph without a program. It is an error
+	// if dims leaves an extent open.
+	Footprint(graph string, dims Dims) (int64, error)
 }
 
 // A Program is one compiled graph. One Run at a time.

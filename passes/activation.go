@@ -11,7 +11,7 @@ import (
 // graphs that the host runs. One value is quantized once in a layer, in the first
 // graph that has it; later ones take the result as an input.
 func (t Target) quantize(m *ir.Module) error {
-	for _, c := range callees(m) {
+	for _, c := range m.Callees() {
 		if err := t.gatherQuantized(c); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // Bodies that print equal share one.
 func extractExperts(m *ir.Module, r *Report) error {
 	x := extractor{m: m, r: r, callee: map[string]string{}}
-	for _, c := range callees(m) {
+	for _, c := range m.Callees() {
 		x.add(c)
 	}
 	for _, g := range slices.Clone(m.Graphs) {
@@ -29,25 +29,6 @@ func extractExperts(m *ir.Module, r *Report) error {
 		}
 	}
 	return nil
-}
-
-// callees returns the graphs that experts of m call, in the order of m.
-func callees(m *ir.Module) []*ir.Graph {
-	called := map[string]bool{}
-	for _, g := range m.Graphs {
-		for _, v := range g.Values {
-			if a, ok := v.Attr.(ir.ExpertsAttr); ok && a.Callee != "" {
-				called[a.Callee] = true
-			}
-		}
-	}
-	var gs []*ir.Graph
-	for _, g := range m.Graphs {
-		if called[g.Name] {
-			gs = append(gs, g)
-		}
-	}
-	return gs
 }
 
 type extractor struct {

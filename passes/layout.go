@@ -51,7 +51,7 @@ func owners(m *ir.Module) []*owner {
 			os = append(os, &owner{class: class, graphs: gs})
 		}
 	}
-	for _, c := range callees(m) {
+	for _, c := range m.Callees() {
 		add(c.Name, c)
 	}
 	for _, class := range m.Layers {

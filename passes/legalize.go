@@ -91,7 +91,7 @@ func (t Target) place(m *ir.Module) error {
 // host, for one rule of ties and NaN; so do graphs that were made for the host
 // already, and, where t is static, those whose rows have no tiers.
 func (t Target) candidates(m *ir.Module) []*ir.Graph {
-	gs := callees(m)
+	gs := m.Callees()
 	for i, class := range m.Layers {
 		if slices.Contains(m.Layers[:i], class) {
 			continue

@@ -10,9 +10,8 @@ import (
 // memory. A slot is as large as its largest value at a call's extents.
 //
 // Inputs, weights and outputs have none: they live in the call's buffers. A
-// value that lives where an operand lives has that operand's slot, or none if
-// that is a buffer: a result written in place and, where it is no output and
-// nothing is written over, a reshape of a float tensor of the same type.
+// value that lies in another one (Graph.Homes) has that one's slot, or none if
+// that is a buffer.
 func planMemory(m *ir.Module) error {
 	for _, g := range m.Graphs {
 		for _, v := range g.Values {
@@ -28,36 +27,6 @@ func planMemory(m *ir.Module) error {
 	return nil
 }
 
-// homes returns, for each value, the value in whose memory it lives: itself, or
-// an earlier one.
-func homes(g *ir.Graph) map[*ir.Value]*ir.Value {
-	written := set{} // the values whose memory is written over
-	for _, v := range g.Values {
-		if v.Overwrites() != nil {
-			written[base(v)] = true
-		}
-	}
-	home, output := map[*ir.Value]*ir.Value{}, setOf(g.Outputs...)
-	for _, v := range g.Values {
-		home[v] = v
-		if o := v.Overwrites(); o != nil {
-			home[v] = home[o]
-		} else if v.Op == ir.Reshape && v.Type.DType == v.Args[0].Type.DType && !output[v] && !written[v] && !written[home[v.Args[0]]] {
-			home[v] = home[v.Args[0]]
-		}
-	}
-	return home
-}
-
-// base returns the value that v, and what it is written over, is written over at
-// last; v itself if it is written over nothing.
-func base(v *ir.Value) *ir.Value {
-	for v.Overwrites() != nil {
-		v = v.Overwrites()
-	}
-	return v
-}
-
 type planner struct {
 	g    *ir.Graph
 	size []float64 // of each slot, so far
@@ -65,7 +34,7 @@ type planner struct {
 }
 
 func (p *planner) plan() error {
-	home, output := homes(p.g), setOf(p.g.Outputs...)
+	home, output := p.g.Homes(), setOf(p.g.Outputs...)
 	last := map[*ir.Value]int{} // where a home is last read or written
 	for i, v := range p.g.Values {
 		last[home[v]] = i

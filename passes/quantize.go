@@ -12,7 +12,7 @@ import (
 // for exact: the type that the checkpoint has.
 type Policy struct {
 	Experts   ir.DType // matrices of experts
-	Attention ir.DType // other matrices of layers, routers apart, which are exact
+	Attention ir.DType // other matrices of layers; routers, and those of fewer rows than leastRows, are exact
 	Head      ir.DType // matrices of the head
 	Embed     ir.DType // the embedding's table: w8 or a plain type
 
@@ -60,6 +60,10 @@ type choice struct {
 	reason string
 }
 
+// leastRows is how many rows a matrix of a layer has, at least, to be encoded: a
+// gate has one, or one a head, and weighs whole vectors by what it returns.
+const leastRows = 32
+
 // matrices returns what the policy wants for g's weights that matmul alone reads.
 func (p Policy) matrices(g *ir.Graph) func(w *ir.Value) choice {
 	routers := routerWeights(g)
@@ -69,6 +73,8 @@ func (p Policy) matrices(g *ir.Graph) func(w *ir.Value) choice {
 			return choice{reason: "router"}
 		case g.Name == "head":
 			return choice{p.Head, "head"}
+		case w.Type.Dims[0].N < leastRows:
+			return choice{reason: fmt.Sprintf("gate or the like, of %d rows", w.Type.Dims[0].N)}
 		}
 		return choice{p.Attention, "matrix of a layer"}
 	}

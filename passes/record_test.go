@@ -114,10 +114,15 @@ func TestRecordsOfStrangers(t *testing.T) {
 func TestRouted(t *testing.T) {
 	m := wanted(t, "pack_mix")
 	for class, want := range map[string]int{"c0": 0, "c1": 8, "c2": 8} {
-		callee, n := Routed(m, class)
+		callee, n, err := Routed(m, class)
+		require.NoError(t, err, class)
 		require.Equal(t, want, n, class)
 		require.Equal(t, want > 0, callee == "expert0", class)
 	}
-	_, n := Routed(wanted(t, "split_bare"), "c0")
-	require.Equal(t, -1, n)
+	moved := parse(t, strings.NewReplacer("graph c1.body", "graph c1.none", "graph c1.route", "graph c1.body").Replace(m.String()))
+	_, n, err := Routed(moved, "c1")
+	require.NoError(t, err, "the body chooses")
+	require.Equal(t, 8, n)
+	_, _, err = Routed(wanted(t, "split_bare"), "c0")
+	require.EqualError(t, err, "layer class c0: no topk tells how many experts there are")
 }

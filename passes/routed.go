@@ -1,23 +1,28 @@
 package passes
 
-import "estream/ir"
+import (
+	"fmt"
+
+	"estream/ir"
+)
 
 // Routed returns the callee of a layer class's experts and how many experts its
 // router chooses among: the width of what its topk reads. n is 0 for a class
-// without experts, -1 where the module does not tell.
-func Routed(m *ir.Module, class string) (callee string, n int) {
-	experts, route := m.Graph(class+".experts"), m.Graph(class+".route")
+// without experts; it is an error where the module does not tell.
+func Routed(m *ir.Module, class string) (callee string, n int, err error) {
+	experts := m.Graph(class + "." + expertsPhase)
 	if experts == nil {
-		return "", 0
+		return "", 0, nil
 	}
 	for _, v := range experts.Values {
-		a, ok := v.Attr.(ir.ExpertsAttr)
-		if !ok || route == nil || len(v.Args) < 2 {
+		if v.Op != ir.Experts {
 			continue
 		}
-		if ids := route.Value(v.Args[1].Name); ids != nil && ids.Op == ir.TopK {
-			return a.Callee, ids.Args[0].Type.Last().N
+		for _, g := range classGraphs(m, class) {
+			if ids := g.Value(v.Args[1].Name); ids != nil && ids.Op == ir.TopK {
+				return v.Attr.(ir.ExpertsAttr).Callee, ids.Args[0].Type.Last().N, nil
+			}
 		}
 	}
-	return "", -1
+	return "", 0, fmt.Errorf("layer class %s: no topk tells how many experts there are", class)
 }

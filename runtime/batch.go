@@ -23,7 +23,8 @@ type Batch struct {
 
 	// Each, where set, is given the logits of one position at a time, in order,
 	// instead of Result.Logits: row is the position's place among those asked
-	// for. The slice is valid until Each returns.
+	// for. The slice is valid until Each returns. It must not wait for another Run
+	// or Plan of the model, which wait for this run.
 	Each func(row int, logits []float32) error
 }
 

@@ -83,6 +83,23 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// TestHeadInRuns: a head of several runs of panels, read once a chunk of rows,
+// gives the logits of one reading.
+func TestHeadInRuns(t *testing.T) {
+	dir := packed(t, trained, "w4")
+	b := runtime.Batch{Prompts: [][]int32{{510, 247, 273, 5, 900}, {2047, 0, 17}}, Logits: runtime.All}
+	var want []float32
+	for _, chunk := range []int{0, 1, 3} {
+		m := open(t, dir, runtime.Options{Chunk: chunk})
+		require.Greater(t, len(m.Manifest().Dense), 4+1+1, "runs of the head, after 4 layers and a norm")
+		got := run(t, m, b).Logits
+		if want == nil {
+			want = got
+		}
+		requireBits(t, want, got, "chunk %d", chunk)
+	}
+}
+
 // TestEachFails: an error of a callback ends the run and comes back; a panic too
 // leaves a model that works.
 func TestEachFails(t *testing.T) {

@@ -110,9 +110,11 @@ func (m *Model) newClass(name string, records map[string]passes.Record) (*class,
 		if !ok || attr.Callee == "" || c.phases[routePhase] == nil {
 			return nil, fmt.Errorf("module: layer class %s: experts without a callee or a route", name)
 		}
-		_, c.n = passes.Routed(m.module, name)
-		c.expert = records[attr.Callee]
 		var err error
+		if _, c.n, err = passes.Routed(m.module, name); err != nil {
+			return nil, fmt.Errorf("module: %w", err)
+		}
+		c.expert = records[attr.Callee]
 		if c.callee, err = m.phase(attr.Callee, c.expert); err != nil {
 			return nil, err
 		}

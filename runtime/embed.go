@@ -36,7 +36,7 @@ func (r *run) embed() error {
 		}
 		order = order[n:]
 	}
-	r.tapped(-1, "embed", r.x)
+	r.tap(-1, map[string]lower.Buffer{"embed": r.x})
 	return nil
 }
 
@@ -72,18 +72,26 @@ func (r *run) embedChunk(mem lower.Mem, t *table, tokens []int32) error {
 // A table reads rows of the embedding region through one block of memory.
 type table struct {
 	r     *run
-	block int // the block in memory; -1: none
+	last  int64  // the row that was read last; -1: none
+	kept  []byte // where it still stands
+	block int    // the block in memory; -1: none
 	bytes []byte
 	mem   lower.Mem
 }
 
 func newTable(r *run) (*table, error) {
 	mem, err := r.m.mem.get(r.m.host, "embedding block", layout.BlockSize+r.m.pkg.Manifest.Align, r.m.pkg.Manifest.Align)
-	return &table{r: r, block: -1, mem: mem}, err
+	return &table{r: r, last: -1, block: -1, mem: mem}, err
 }
 
-// row copies one row to dst; rows may stand across two blocks.
+// row copies one row to dst, which stays as it is until the next call; rows may
+// stand across two blocks.
 func (t *table) row(row int64, dst []byte) error {
+	if row == t.last {
+		copy(dst, t.kept)
+		return nil
+	}
+	t.last, t.kept = row, dst
 	at := row * int64(t.r.m.region.RowStride)
 	for len(dst) > 0 {
 		if err := t.load(int(at / layout.BlockSize)); err != nil {

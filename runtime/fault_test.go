@@ -209,7 +209,7 @@ func readsOf(src *pagertest.Faulty, off int64) int {
 // typed error, and the next one the right bits.
 func TestFaultsDrawn(t *testing.T) {
 	pagertest.CheckLeaks(t)
-	f, draws := newFaulty(t), 100
+	f, draws := newFaulty(t), 60
 	if testing.Short() {
 		draws = 20
 	}

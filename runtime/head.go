@@ -96,9 +96,7 @@ func (r *run) normed(rows []int32, last int) (map[string]lower.Buffer, error) {
 	if err := r.call(m.norm, m.norm.bound(r.arena, span.Off, dense[0].Factors), env); err != nil {
 		return nil, err
 	}
-	for name, b := range env {
-		r.tapped(last, name, b)
-	}
+	r.tap(last, env)
 	return env, nil
 }
 

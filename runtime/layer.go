@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"strings"
 
 	"estream/ir"
 	"estream/lower"
@@ -49,9 +48,7 @@ func (r *run) layer(l int, c *class) error {
 			return err
 		}
 	}
-	for name, b := range env {
-		r.tapped(l, name, b)
-	}
+	r.tap(l, env)
 	if !c.frame.reuse {
 		r.x, r.y = r.y, r.x
 	}
@@ -116,7 +113,7 @@ func (r *run) chunks(c *class, env map[string]lower.Buffer, f func(map[string]lo
 		part := map[string]lower.Buffer{}
 		for name, b := range env {
 			switch {
-			case strings.HasPrefix(name, "state"):
+			case b.Type.DType == ir.State:
 				part[name] = b
 			case short[name]:
 				part[name] = b.Rows(0, to-from)

@@ -138,7 +138,9 @@ func (m *Model) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("module: %w", err)
 	}
-	m.tap()
+	if err := m.tap(); err != nil {
+		return err
+	}
 	if err := passes.Run(m.module, passes.Open(m.target()), nil); err != nil {
 		return err
 	}
@@ -193,20 +195,30 @@ func (m *Model) parse() (err error) {
 	if m.module, err = ir.Parse(m.pkg.Manifest.Module, ops); err != nil {
 		return err
 	}
+	if len(m.module.Layers) == 0 {
+		return fmt.Errorf("module: no layers")
+	}
 	return m.module.Verify()
 }
 
 // tap makes the tapped values outputs of the graphs that compute them.
-func (m *Model) tap() {
+func (m *Model) tap() error {
 	for _, name := range m.opt.Taps {
+		found := false
 		for _, g := range m.module.Graphs {
 			v := g.Value(name)
-			if v == nil || v.Op == ir.Input || v.Op == ir.Weight || slices.Contains(g.Outputs, v) || isCallee(m.module, g) || isEarly(g) {
+			if v == nil || v.Op == ir.Input || v.Op == ir.Weight || isCallee(m.module, g) || isEarly(g) {
 				continue
 			}
-			g.Outputs = append(g.Outputs, v)
+			if found = true; !slices.Contains(g.Outputs, v) {
+				g.Outputs = append(g.Outputs, v)
+			}
+		}
+		if !found {
+			return fmt.Errorf("tap %q: no graph of the package computes a value of that name", name)
 		}
 	}
+	return nil
 }
 
 func (m *Model) source(name string) (pager.Source, error) {

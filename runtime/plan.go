@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func (m *Model) Plan(b Batch) (Plan, error) {
 // plan tries the fastest shapes first and takes the first that fits.
 func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, Readers: cmp.Or(m.opt.Readers, 2)}
-	program := max(0, residentBytes()-m.mem.bytes())
+	program, budget := max(0, residentBytes()-m.mem.bytes()), cmp.Or(m.opt.Memory, mostBytes)
 	var least Plan
 	for _, g := range m.geometries() {
 		for _, chunk := range m.chunks(tokens) {
@@ -75,7 +76,7 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 			if err := m.measure(&p, program, collect); err != nil {
 				return p, err
 			}
-			if m.opt.Memory == 0 || p.Bytes() <= m.opt.Memory {
+			if p.Bytes() <= budget {
 				return p, nil
 			}
 			if least.Tokens == 0 || p.Bytes() < least.Bytes() {
@@ -84,11 +85,13 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 		}
 	}
 	return least, fmt.Errorf("%w: %s given, the least that works is %s: give that, or fewer tokens at a time; planned were %s",
-		ErrMemory, mib(m.opt.Memory), mib(least.Bytes()+spread), least)
+		ErrMemory, mib(budget), mib(least.Bytes()+spread), least)
 }
 
-// spread is by how much the program's own part may differ when it is started anew.
-const spread = 1 << 20
+const (
+	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
+	mostBytes = 1 << 46 // of a plan without a budget
+)
 
 // chunks are the numbers of body rows to try.
 func (m *Model) chunks(tokens int) []int {
@@ -148,13 +151,17 @@ func (m *Model) measure(p *Plan, program int64, collect bool) error {
 	if collect {
 		logits = int64(p.Rows) * int64(m.vocab) * 4
 	}
+	workspace, err := m.workspace(p)
+	if err != nil {
+		return err
+	}
 	p.Parts = []Part{
 		{"program", program},
 		{"arena", p.Geometry.Bytes()},
 		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
 		{"state", p.state},
 		{"routes", m.routeBytes(p.Tokens)},
-		{"workspace", m.workspace(p)},
+		{"workspace", workspace},
 		{"logits", logits + head},
 	}
 	return nil
@@ -192,12 +199,14 @@ func (m *Model) routeBytes(tokens int) int64 {
 }
 
 // workspace is the most that any program takes beside its buffers.
-func (m *Model) workspace(p *Plan) int64 {
+func (m *Model) workspace(p *Plan) (int64, error) {
 	need := map[lower.Compiled]int64{}
+	var errs []error
 	add := func(ph *phase, d lower.Dims) {
 		if ph != nil && ph.program != nil {
 			on := m.on(ph)
-			need[on] = max(need[on], on.Footprint(ph.graph.Name, d))
+			n, err := on.Footprint(ph.graph.Name, d)
+			need[on], errs = max(need[on], n), append(errs, err)
 		}
 	}
 	d := lower.Dims{"T": p.Chunk, "S": p.Tokens, "B": p.Sequences, "U": p.Chunk, "L": p.Head, "P": m.headers.columns}
@@ -214,7 +223,7 @@ func (m *Model) workspace(p *Plan) int64 {
 	for _, n := range need {
 		total += n
 	}
-	return total
+	return total, errors.Join(errs...)
 }
 
 // on returns what runs a phase.

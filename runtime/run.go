@@ -226,12 +226,10 @@ func (r *run) program(p *phase, c *lower.Call) error {
 	return err
 }
 
-func (r *run) tapped(layer int, name string, b lower.Buffer) {
-	if r.m.opt.Tap == nil {
-		return
-	}
-	for _, t := range r.m.opt.Taps {
-		if t == name {
+// tap shows the values of a layer that Options.Taps names, in that order.
+func (r *run) tap(layer int, env map[string]lower.Buffer) {
+	for _, name := range r.m.opt.Taps {
+		if b, ok := env[name]; ok && r.m.opt.Tap != nil {
 			r.m.opt.Tap(Tap{Layer: layer, Name: name, Buffer: b})
 		}
 	}

@@ -58,11 +58,16 @@ func (s signature) gives(g *ir.Graph, out *ir.Value, rows ir.Dim) error {
 		return fmt.Errorf("module: graph %s gives %s, which is there already", g.Name, out.Name)
 	case out.Op == ir.Input || out.Op == ir.Weight:
 		return fmt.Errorf("module: graph %s gives %s, which it does not compute", g.Name, out.Name)
-	case out.Type.Rank() < 1 || out.Type.Dims[0] != rows:
+	case !hasRows(out.Type, rows):
 		return fmt.Errorf("module: graph %s gives %s as %s, want a row for each of %s", g.Name, out.Name, out.Type, rows)
 	}
 	s[out.Name] = out.Type
 	return nil
+}
+
+// hasRows reports whether t's first extent is rows and the others are numbers.
+func hasRows(t ir.Type, rows ir.Dim) bool {
+	return t.Rank() > 0 && t.Dims[0] == rows && !slices.ContainsFunc(t.Dims[1:], func(d ir.Dim) bool { return d.Sym != "" })
 }
 
 // checkClass follows the values of a layer through its phases.
@@ -72,7 +77,7 @@ func (m *Model) checkClass(c *class) error {
 		"x": x, "pos": ir.Tensor(ir.I32, ir.T), "seq": ir.Tensor(ir.I32, ir.Dim{N: 1, Sym: ir.B.Sym}),
 		"past": perSequence, "base": perSequence, "parent": perSequence,
 	}
-	if c.state.DType != ir.Invalid {
+	if c.state.DType == ir.State {
 		s["state"] = c.state
 	}
 	for _, name := range phaseOrder {
@@ -132,8 +137,18 @@ func (c *class) checkExperts(s signature) error {
 	return nil
 }
 
-// checkSize refuses values that no memory holds.
+// checkSize refuses states without a row for each position or sequence, and
+// values that no memory holds.
 func (c *class) checkSize() error {
+	rows := ir.S
+	if c.state.Kind == ir.Window {
+		rows = ir.B
+	}
+	for _, t := range c.state.Parts {
+		if !hasRows(t, rows) {
+			return fmt.Errorf("module: layer class %s has a state %s, want a row for each of %s", c.name, c.state, rows)
+		}
+	}
 	types := slices.Clone(c.state.Parts)
 	for _, v := range c.frame.values {
 		types = append(types, v.typ)
@@ -147,12 +162,15 @@ func (c *class) checkSize() error {
 		total += row
 	}
 	if total > maxRow {
-		return fmt.Errorf("module: layer class %s takes %.0f bytes a token, more than %d", c.name, total, maxRow)
+		return fmt.Errorf("module: layer class %s takes %.3g bytes a token, more than %d", c.name, total, maxRow)
 	}
 	return nil
 }
 
 func (m *Model) checkEmbed() error {
+	if m.region.Rows > maxVocab {
+		return fmt.Errorf("table %s: %d rows, more than %d", m.region.Name, m.region.Rows, maxVocab)
+	}
 	g := m.embed.graph
 	if err := (signature{"ids": ir.Tensor(ir.I32, ir.T)}).takes(g); err != nil {
 		return err
@@ -189,7 +207,7 @@ func (m *Model) checkHead() error {
 	if len(g.Outputs) != 1 || !g.Outputs[0].Type.Equal(want) {
 		return fmt.Errorf("module: graph head.proj must give one %s", want)
 	}
-	return s.gives(g, g.Outputs[0], ir.L)
+	return nil
 }
 
 // checkStride checks that the experts of a layer stand one after another.

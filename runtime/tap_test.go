@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,15 @@ func TestTap(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTapRefused: a name that would never come is an error.
+func TestTapRefused(t *testing.T) {
+	dir := packed(t, tiny, "f32")
+	for _, name := range []string{"", "attn.qq", "x", "attn.q.weight", "expert.gate"} {
+		_, err := runtime.Open(t.Context(), dir, runtime.Options{Taps: []string{"y", name}})
+		require.ErrorContains(t, err, fmt.Sprintf("tap %q: no graph of the package computes a value of that name", name))
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 
 // A compiler turns one graph into a program.
 //
-// A value lies where its root does: an in-place result in its operand, a reshape
-// in what it reshapes unless that is written over. A root that an output lies in
+// A value lies where its root does (Graph.Homes). A root that an output lies in
 // is the call's output buffer; others have the slot that plan-memory gave them,
 // or one of their own.
 type compiler struct {
@@ -26,13 +25,13 @@ type compiler struct {
 func (c *compiled) compile(g *ir.Graph) (*program, error) {
 	k := &compiler{
 		program: &program{c: c, graph: g, dims: lower.Dims{}},
-		root:    map[*ir.Value]*ir.Value{}, place: map[*ir.Value]int{},
+		root:    g.Homes(), place: map[*ir.Value]int{},
 		slotOf: map[int]int{}, holds: map[int]*ir.Value{}, spares: map[spare]int{},
 	}
 	if err := k.ports(); err != nil {
 		return nil, err
 	}
-	if err := k.roots(); err != nil {
+	if err := k.writes(); err != nil {
 		return nil, err
 	}
 	k.outputPlaces()
@@ -107,23 +106,11 @@ func (k *compiler) checkWeight(w *ir.Value) error {
 	return nil
 }
 
-// roots finds where values lie.
-func (k *compiler) roots() error {
-	written := map[*ir.Value]bool{} // what an op writes over
+// writes refuses what writes over a weight.
+func (k *compiler) writes() error {
 	for _, v := range k.graph.Values {
-		if over := v.Overwrites(); over != nil {
-			written[over] = true
-		}
-	}
-	for _, v := range k.graph.Values {
-		k.root[v] = v
-		if over := v.Overwrites(); over != nil {
-			k.root[v] = k.root[over]
-			if k.root[v].Op == ir.Weight {
-				return fmt.Errorf("%s: writes over the weight %s: %w", label(v), label(k.root[v]), lower.ErrUnsupported)
-			}
-		} else if v.Op == ir.Reshape && v.Args[0].Type.DType == ir.F32 && !written[v] && !written[v.Args[0]] {
-			k.root[v] = k.root[v.Args[0]]
+		if v.Overwrites() != nil && k.root[v].Op == ir.Weight {
+			return fmt.Errorf("%s: writes over the weight %s: %w", label(v), label(k.root[v]), lower.ErrUnsupported)
 		}
 	}
 	return nil

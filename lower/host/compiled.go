@@ -45,17 +45,16 @@ func (c *compiled) Artifact() ([]byte, error) { return nil, nil }
 
 // Footprint implements lower.Compiled. Of an expert graph, the extent of its rows
 // is how many a whole group has; without it, as many as a call works on at once.
-// It is 0 for a graph without a program, and -1 if dims leaves an extent open.
-func (c *compiled) Footprint(graph string, dims lower.Dims) int64 {
+func (c *compiled) Footprint(graph string, dims lower.Dims) (int64, error) {
 	p, ok := c.programs[graph]
 	if !ok {
-		return 0
+		return 0, nil
 	}
 	n, err := p.footprint(dims)
 	if err != nil {
-		return -1
+		return 0, fmt.Errorf("host: graph %s: working memory: %w", graph, err)
 	}
-	return n
+	return n, nil
 }
 
 // Close implements lower.Compiled. It frees the workspace.

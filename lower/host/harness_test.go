@@ -71,13 +71,10 @@ func newRig(t testing.TB, c *compiled, g *ir.Graph, dims lower.Dims, given map[s
 		}
 		at[v] = b
 	}
+	home := g.Homes()
 	for _, v := range g.Outputs {
-		home := v
-		for home.Overwrites() != nil {
-			home = home.Overwrites()
-		}
-		b, ok := at[home]
-		if !ok || home == v {
+		b, ok := at[home[v]]
+		if !ok || home[v] == v {
 			bound, err := dims.Bind(v.Type)
 			require.NoError(t, err)
 			b = r.buffer(bound, -1)

@@ -132,12 +132,12 @@ func (c testCase) prepare(x lower.Compiled, p lower.Packing) (*stage, *lower.Cal
 		b.Factor = factor(c.in[w.Name])
 		call.Weights = append(call.Weights, b)
 	}
+	home := c.graph.Homes()
 	for _, v := range c.graph.Outputs {
-		if _, own := at[v]; own {
-			call.Out = append(call.Out, place(v))
-		} else {
-			call.Out = append(call.Out, place(origin(v)))
+		if _, own := at[v]; !own {
+			v = home[v]
 		}
+		call.Out = append(call.Out, place(v))
 	}
 	return s, call, nil
 }
@@ -160,8 +160,9 @@ func (c testCase) plan(s *stage, at map[*ir.Value]lower.Buffer, p lower.Packing)
 		}
 		at[w] = s.add("weight "+w.Name, w.Type, size, false)
 	}
+	home := c.graph.Homes()
 	for i, v := range c.graph.Outputs {
-		if _, inplace := at[origin(v)]; inplace {
+		if _, inplace := at[home[v]]; inplace {
 			continue
 		}
 		t, err := dims.Bind(v.Type)
@@ -173,22 +174,10 @@ func (c testCase) plan(s *stage, at map[*ir.Value]lower.Buffer, p lower.Packing)
 	return nil
 }
 
-// origin returns the value whose memory v is written in.
-func origin(v *ir.Value) *ir.Value {
-	for v.Overwrites() != nil {
-		v = v.Overwrites()
-	}
-	return v
-}
-
 // written reports whether an op of g writes over input v.
 func written(g *ir.Graph, v *ir.Value) bool {
-	for _, u := range g.Values {
-		if u != v && origin(u) == v {
-			return true
-		}
-	}
-	return false
+	home := g.Homes()
+	return slices.ContainsFunc(g.Values, func(u *ir.Value) bool { return u.Overwrites() != nil && home[u] == v })
 }
 
 // cloneAll returns copies of what a graph may write over.

@@ -43,10 +43,10 @@ type referenceModule struct {
 	packing lower.Packing
 }
 
-func (m *referenceModule) Artifact() ([]byte, error)           { return nil, nil }
-func (m *referenceModule) Footprint(string, lower.Dims) int64  { return 0 }
-func (m *referenceModule) Close() error                        { return nil }
-func (m *referenceModule) Alloc(n, a int64) (lower.Mem, error) { return hostMem(aligned(n, a)), nil }
+func (m *referenceModule) Artifact() ([]byte, error)                   { return nil, nil }
+func (m *referenceModule) Footprint(string, lower.Dims) (int64, error) { return 0, nil }
+func (m *referenceModule) Close() error                                { return nil }
+func (m *referenceModule) Alloc(n, a int64) (lower.Mem, error)         { return hostMem(aligned(n, a)), nil }
 func (m *referenceModule) Program(g string) (lower.Program, error) {
 	if m.module.Graph(g) == nil {
 		return nil, fmt.Errorf("no graph %s", g)

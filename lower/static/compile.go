@@ -119,14 +119,14 @@ func (c *compiled) Artifact() ([]byte, error) { return nil, nil }
 
 // Footprint is what a graph's largest tier needs, whatever the call: it is
 // allocated already, once for all programs.
-func (c *compiled) Footprint(graph string, _ lower.Dims) int64 {
+func (c *compiled) Footprint(graph string, _ lower.Dims) (int64, error) {
 	bytes := int64(0)
 	if p := c.programs[graph]; p != nil {
 		for _, t := range p.tiers {
 			bytes = max(bytes, t.bytes)
 		}
 	}
-	return bytes
+	return bytes, nil
 }
 
 func (c *compiled) Alloc(bytes, align int64) (lower.Mem, error) { return c.device.Alloc(bytes, align) }

@@ -102,14 +102,19 @@ func TestPrograms(t *testing.T) {
 	d := &recorder{}
 	c, err := compile(t, d, tail+body("f32", 0)+expert)
 	require.NoError(t, err)
+	footprint := func(graph string) int64 {
+		n, err := c.Footprint(graph, lower.Dims{"T": 100})
+		require.NoError(t, err)
+		return n
+	}
 	for _, graph := range []string{"nosuch", "c0.experts", "c0.tail@T2"} {
 		_, err = c.Program(graph)
 		require.EqualError(t, err, "dev: graph "+graph+" has no tiers here")
-		require.Zero(t, c.Footprint(graph, nil))
+		require.Zero(t, footprint(graph))
 	}
 	// x, mask, past.0, past.1, y, new.0, new.1, each a multiple of 128 bytes
-	require.EqualValues(t, (1+2+1+1+1+1+1)*128, c.Footprint("c0.body", lower.Dims{"T": 100}))
-	require.EqualValues(t, 2*128, c.Footprint("c0.tail", nil))
+	require.EqualValues(t, (1+2+1+1+1+1+1)*128, footprint("c0.body"))
+	require.EqualValues(t, 2*128, footprint("c0.tail"))
 	artifact, err := c.Artifact()
 	require.NoError(t, err)
 	require.Nil(t, artifact)

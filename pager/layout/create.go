@@ -1,17 +1,19 @@
 package layout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// lockName is the file, in an unfinished package only, that its writer holds
-// locked.
-const lockName = "lock"
+// ErrFinished means that the package is there, made by this very plan: its
+// writer was killed after it had given the package its name.
+var ErrFinished = errors.New("the package is finished")
 
 // A Plan is the sizes of a package, known before any of it is written.
 type Plan struct {
@@ -19,47 +21,175 @@ type Plan struct {
 	Experts    int64    // length of experts.bin in bytes, as Place gives it
 	Dense      int64    // length of dense.bin in bytes
 	Rows       []Region // where each lies in dense.bin; Blocks and Factor are not used
-	Companions int64    // bytes of the companions and artifacts together, about
+	Companions int64    // bytes of the companions, artifacts and manifest together, about
+
+	// Identity is what the package is made from and how. Plans of the same identity
+	// and sizes make the same package byte for byte, so one goes on where a writer
+	// of another stopped.
+	Identity []KeyValue
 }
 
-// Create begins the package dir, for which the plan's bytes must be free. There
-// must be nothing at dir, and nothing at dir.partial: what an interrupted
-// conversion left there is refused, and the text says how to go on.
-func Create(dir string, plan Plan) (*Writer, error) {
+// CreateOptions are how a writer begins, and how it goes on.
+type CreateOptions struct {
+	Restart bool  // discard what an earlier writer left
+	Sync    int64 // bytes after which what was written is made durable; 0: 256 MiB
+
+	// Checked, where set, is told of bytes of an earlier writer's records as they
+	// are read again.
+	Checked func(done, total int64)
+}
+
+// Create begins the package dir, or goes on with it where a writer of the same
+// plan left dir.partial: its records are read again, those whose checksums are
+// right are kept, and ctx ends that. What the plan needs beyond them must be
+// free. A package is never written over, and what a writer with another plan
+// left, or one that is still at work, is refused; the text says how to go on. A
+// refusal changes nothing, and an error from a new beginning leaves nothing.
+func Create(ctx context.Context, dir string, plan Plan, o CreateOptions) (*Writer, error) {
 	dir = filepath.Clean(dir)
-	if err := plan.check(); err != nil {
-		return nil, fmt.Errorf("create %s: %w", dir, err)
+	w := newWriter(dir, plan, o)
+	err := plan.check()
+	if err == nil {
+		err = w.begin(ctx, o)
 	}
-	partial := dir + partialSuffix
-	switch {
-	case strings.HasSuffix(dir, partialSuffix):
-		return nil, fmt.Errorf("create %s: names that end in %s are for unfinished packages; name another", dir, partialSuffix)
-	case exists(dir):
-		return nil, fmt.Errorf("create %s: it is there already, and a package is never written over; remove it or name another: %w", dir, fs.ErrExist)
-	case exists(partial):
-		return nil, leftover(partial)
-	}
-	if err := plan.fits(filepath.Dir(dir)); err != nil {
-		return nil, fmt.Errorf("create %s: %w", dir, err)
-	}
-	if err := os.Mkdir(partial, 0o777); err != nil {
-		return nil, fmt.Errorf("create %s: %w", dir, err)
-	}
-	w := &Writer{dir: dir, partial: partial, plan: plan, rows: map[string]*rowRuns{}}
-	for _, r := range plan.Rows {
-		w.rows[r.Name] = &rowRuns{region: r}
-	}
-	if err := w.openFiles(); err != nil {
-		return nil, errors.Join(fmt.Errorf("create %s: %w", dir, err), w.Abort())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create %s: %w", dir, err), w.release())
 	}
 	return w, nil
+}
+
+func (w *Writer) begin(ctx context.Context, o CreateOptions) error {
+	switch {
+	case strings.HasSuffix(w.dir, partialSuffix):
+		return fmt.Errorf("names that end in %s are for unfinished packages; name another", partialSuffix)
+	case exists(w.dir):
+		return w.there()
+	}
+	if err := w.claim(); err != nil {
+		return err
+	}
+	if o.Restart {
+		w.fresh = true
+		if err := w.clear(); err != nil {
+			return err
+		}
+	}
+	earlier, err := w.earlier()
+	if err != nil {
+		return err
+	}
+	if w.fresh {
+		if err := w.found(); err != nil {
+			return err
+		}
+	}
+	if err := w.clear(journalName, ExpertsName, DenseName); err != nil {
+		return err
+	}
+	if err := w.openFiles(); err != nil {
+		return err
+	}
+	if err := w.recheck(ctx, earlier, o.Checked); err != nil {
+		return fmt.Errorf("check of what %s has: %w", w.partial, err)
+	}
+	return w.extend()
+}
+
+// there is the error for a dir that exists. Where that is what a writer was
+// killed over when it had only its own files left to remove, they are removed;
+// as long as its journal is there, it tells whether the package is of this plan.
+func (w *Writer) there() error {
+	there := fmt.Errorf("it is there already, and a package is never written over; remove it or name another: %w", fs.ErrExist)
+	if !exists(w.partial) || exists(w.inside()) || w.claim() != nil {
+		return there
+	}
+	if !exists(w.path(journalName)) {
+		w.fresh = w.empty() == nil
+		return there
+	}
+	if _, err := w.earlier(); err != nil {
+		return there
+	}
+	if _, err := Open(w.dir); err != nil {
+		return there
+	}
+	w.fresh = true
+	return ErrFinished
+}
+
+// found lays the ground for a new beginning: the journal comes last, so that
+// where there is one without a directory inside, that has become the package.
+func (w *Writer) found() error {
+	if err := os.Mkdir(w.inside(), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := w.journal.rewrite(w.partial, nil); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(w.partial), syncDir(filepath.Dir(w.dir)))
+}
+
+// claim makes the directory of the unfinished package, or finds it, and takes
+// its lock.
+func (w *Writer) claim() error {
+	err := os.Mkdir(w.partial, 0o777)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	made := err == nil
+	f, err := os.OpenFile(w.path(lockName), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		if made {
+			os.Remove(w.partial)
+		}
+		return err
+	}
+	ok, err := lock(f)
+	if err == nil && ok {
+		ok, err = current(f)
+	}
+	if err != nil || !ok {
+		f.Close()
+		if err == nil {
+			err = fmt.Errorf("another estream is writing %s; wait for it or name another: %w", w.partial, fs.ErrExist)
+		}
+		return err
+	}
+	w.lock, w.fresh = f, made
+	return nil
+}
+
+// current reports whether f is still what its name leads to: a writer that
+// finished removes the lock it holds.
+func current(f *os.File) (bool, error) {
+	held, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(held, named), err
+}
+
+// clear removes what is in the directory, but for the lock and the names to keep.
+func (w *Writer) clear(keep ...string) error {
+	keep = append(keep, lockName)
+	if err := removeBut(w.partial, append(keep, insideName)); err != nil {
+		return err
+	}
+	if !exists(w.inside()) {
+		return nil
+	}
+	return removeBut(w.inside(), keep)
 }
 
 func (p Plan) check() error {
 	if err := checkAlign(p.Align); err != nil {
 		return err
 	}
-	if p.Experts < 0 || p.Dense < 0 || p.Companions < 0 {
+	if min(p.Experts, p.Dense, p.Companions) < 0 || max(p.Experts, p.Dense, p.Companions) > math.MaxInt64/4 {
 		return fmt.Errorf("plan: sizes %d, %d and %d are impossible", p.Experts, p.Dense, p.Companions)
 	}
 	for _, r := range p.Rows {
@@ -70,46 +200,31 @@ func (p Plan) check() error {
 	return nil
 }
 
-// fits checks that parent's file system has room.
-func (p Plan) fits(parent string) error {
-	free, err := freeSpace(parent)
+// fits checks that there is room for what is still needed.
+func (w *Writer) fits() error {
+	need, err := w.need()
 	if err != nil {
 		return err
 	}
-	left := free
-	for _, need := range []int64{p.Experts, p.Dense, p.Companions} {
-		if left -= need; left < 0 { // need and left are not negative: no overflow
-			return fmt.Errorf("%d + %d + %d bytes are needed and %d are free in %s; make room or name another place", p.Experts, p.Dense, p.Companions, free, parent)
-		}
+	free, err := freeSpace(w.partial)
+	if err != nil {
+		return err
+	}
+	if need > free {
+		return fmt.Errorf("%d bytes are still to be written and %d are free in %s; make room for %d more or name another place", need, free, filepath.Dir(w.dir), need-free)
 	}
 	return nil
 }
 
-// leftover is the error for a partial directory that is there already.
-func leftover(partial string) error {
-	f, err := os.OpenFile(filepath.Join(partial, lockName), os.O_RDWR, 0)
-	if err == nil {
-		defer f.Close()
-		if locked(f) {
-			return fmt.Errorf("create %s: another estream is writing it; wait for it or name another: %w", partial, fs.ErrExist)
-		}
-	}
-	return fmt.Errorf("create %s: left by a conversion that did not finish; remove it and start again: %w", partial, fs.ErrExist)
-}
-
-// openFiles takes the lock and makes the two files.
-func (w *Writer) openFiles() error {
-	for _, name := range []string{lockName, ExpertsName, DenseName} {
-		f, err := newFile(w.path(name))
+// need is how many bytes of the disk the plan takes beyond what the files have.
+func (w *Writer) need() (int64, error) {
+	need := w.plan.Companions
+	for _, f := range []*recordFile{w.experts, w.dense} {
+		has, err := allocated(f.File)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		w.open = append(w.open, f)
+		need += max(0, f.bounds.size-has)
 	}
-	if err := lock(w.open[0]); err != nil {
-		return err
-	}
-	w.experts = newRecordFile(w.open[1], bounds{ExpertsName, w.plan.Align, w.plan.Experts}, expertName)
-	w.dense = newRecordFile(w.open[2], bounds{DenseName, w.plan.Align, w.plan.Dense}, denseName)
-	return errors.Join(w.experts.extend(), w.dense.extend())
+	return need, nil
 }

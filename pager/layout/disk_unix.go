@@ -23,23 +23,29 @@ func freeSpace(dir string) (int64, error) {
 	return int64(blocks * size), nil
 }
 
-// lock takes the lock on f, which falls with the process. File systems without
-// locks go without.
-func lock(f *os.File) error {
-	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err {
-		case nil, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK:
-			return nil
-		case unix.EINTR:
-		default:
-			return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
-		}
+// allocated is how many bytes of the disk f takes.
+func allocated(f *os.File) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
+	return st.Blocks * 512, nil
 }
 
-// locked reports whether someone else holds the lock on f.
-func locked(f *os.File) bool {
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
+// lock takes the lock on f, which falls with the process, and reports whether it
+// could: false, somebody else holds it. File systems without locks go without.
+func lock(f *os.File) (bool, error) {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK:
+			return true, nil
+		case unix.EWOULDBLOCK:
+			return false, nil
+		case unix.EINTR:
+		default:
+			return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+	}
 }
 
 // syncDir makes the names in dir durable.

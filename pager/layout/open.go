@@ -55,12 +55,12 @@ func looksLikePackage(dir string) error {
 		return fmt.Errorf("package %s: %w", dir, err)
 	}
 	if strings.HasSuffix(full, partialSuffix) {
-		return fmt.Errorf("%s is an unfinished conversion; remove it and run estream pack again: %w", dir, ErrNotPackage)
+		return fmt.Errorf("%s is an unfinished conversion; run the same estream pack again to finish it: %w", dir, ErrNotPackage)
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && exists(full+partialSuffix):
-		return fmt.Errorf("%s was never finished; remove %s and run estream pack again: %w", dir, filepath.Clean(dir)+partialSuffix, ErrNotPackage)
+		return fmt.Errorf("%s was never finished; run the same estream pack again, which goes on with %s: %w", dir, filepath.Clean(dir)+partialSuffix, ErrNotPackage)
 	case err != nil:
 		return fmt.Errorf("package: %w", err)
 	case !info.IsDir():

@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,25 +70,47 @@ func place(t testing.TB, align int64, records []Record) int64 {
 func (s source) steps(w *Writer) []func() error {
 	var out []func() error
 	for i, r := range s.manifest.Experts {
-		out = append(out, func() error { return w.Expert(r, s.experts[i]) })
+		out = append(out, func() error { return w.Expert(r, payload(r, s.experts[i])) })
 	}
 	for i, r := range s.manifest.Dense {
-		out = append(out, func() error { return w.Dense(r, s.dense[i]) })
+		out = append(out, func() error { return w.Dense(r, payload(r, s.dense[i])) })
 	}
 	for first := 0; first < 1100; first += 300 {
 		data := s.rows[first*1000 : min(first+300, 1100)*1000]
-		out = append(out, func() error { return w.Rows("embed", int64(first), data) })
+		out = append(out, func() error { return w.Rows("embed", int64(first), int64(len(data)/1000), given(data)) })
 	}
 	out = append(out, func() error { return w.Companion("tokenizer.json", strings.NewReader(`{"model": {}}`)) })
 	return append(out, func() error { return w.Companion("config.json", strings.NewReader(`{}`)) })
+}
+
+// payload writes data in two parts, as the payload of r.
+func payload(r Record, data []byte) Payload {
+	return func(w io.Writer) ([]float32, error) {
+		half := len(data) / 2
+		if _, err := w.Write(data[:half]); err != nil {
+			return nil, err
+		}
+		_, err := w.Write(data[half:])
+		return r.Factors, err
+	}
+}
+
+func given(data []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return data, nil }
+}
+
+// create is Create with nothing out of the ordinary.
+func create(t testing.TB, dir string, plan Plan) *Writer {
+	w, err := Create(t.Context(), dir, plan, CreateOptions{})
+	require.NoError(t, err)
+	return w
 }
 
 // written makes the package in a new directory and opens it.
 func written(t testing.TB) *Package {
 	dir := filepath.Join(t.TempDir(), "pkg")
 	s := newSource(t)
-	w, err := Create(dir, s.plan)
-	require.NoError(t, err)
+	w := create(t, dir, s.plan)
 	for _, step := range s.steps(w) {
 		require.NoError(t, step())
 	}
@@ -208,9 +231,9 @@ func TestOpenNotPackage(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"checkpoint", "%s has no model.fb; make a package with estream pack: not a package"},
 		{"model.gguf", "%s is a file, and a package is a directory; make one with estream pack: not a package"},
-		{"made.partial", "%s is an unfinished conversion; remove it and run estream pack again: not a package"},
-		{"whole.partial", "%s is an unfinished conversion; remove it and run estream pack again: not a package"},
-		{"made", "%s was never finished; remove %[1]s.partial and run estream pack again: not a package"},
+		{"made.partial", "%s is an unfinished conversion; run the same estream pack again to finish it: not a package"},
+		{"whole.partial", "%s is an unfinished conversion; run the same estream pack again to finish it: not a package"},
+		{"made", "%s was never finished; run the same estream pack again, which goes on with %[1]s.partial: not a package"},
 	} {
 		_, err := Open(at(c.name))
 		require.EqualError(t, err, fmt.Sprintf(c.want, at(c.name)))

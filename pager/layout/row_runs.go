@@ -12,6 +12,7 @@ import (
 // A rowRuns is a region while it is written: which rows were.
 type rowRuns struct {
 	region Region
+	kept   map[rowRun]bool // by an earlier writer; not changed once writing begins
 
 	mu   sync.Mutex
 	runs []rowRun
@@ -19,26 +20,54 @@ type rowRuns struct {
 
 type rowRun struct{ first, n int64 }
 
-// write puts whole rows of RowBytes each at their stride, from row first on.
-func (w *rowRuns) write(f io.WriterAt, first int64, data []byte) error {
-	r := w.region
-	n := int64(len(data)) / r.RowBytes
-	if n == 0 || int64(len(data))%r.RowBytes != 0 {
-		return w.wrong("%d bytes are not rows of %d", len(data), r.RowBytes)
+func newRowRuns(r Region) *rowRuns { return &rowRuns{region: r, kept: map[rowRun]bool{}} }
+
+// write puts n whole rows at their stride, from row first on, and returns their
+// entry, or that an earlier writer has made them.
+func (w *rowRuns) write(f io.WriterAt, first, n int64, rows func() ([]byte, error)) (e entry, done bool, err error) {
+	if err := w.check(first, n); err != nil {
+		return e, false, err
 	}
-	if first < 0 || first > r.Rows-n {
-		return w.wrong("rows %d to %d, and there are %d", first, first+n-1, r.Rows)
+	if w.kept[rowRun{first, n}] {
+		w.add(rowRun{first, n})
+		return e, true, nil
+	}
+	data, err := rows()
+	if err != nil {
+		return e, false, err
+	}
+	r := w.region
+	if int64(len(data)) != n*r.RowBytes {
+		return e, false, w.wrong("%d bytes are not %d rows of %d", len(data), n, r.RowBytes)
 	}
 	if r.RowStride > r.RowBytes {
 		data = spread(data, r.RowBytes, r.RowStride)
 	}
-	if _, err := f.WriteAt(data, r.Offset+first*r.RowStride); err != nil {
-		return fmt.Errorf("%s: %w", rowsName(r), err)
+	offset, length := w.place(first, n)
+	if _, err := f.WriteAt(data, offset); err != nil {
+		return e, false, fmt.Errorf("%s: %w", rowsName(r), err)
 	}
+	w.add(rowRun{first, n})
+	return entry{File: DenseName, Rows: r.Name, Index: first, Count: n, Offset: offset, Length: length, CRC: crc32.Checksum(data, castagnoli)}, false, nil
+}
+
+func (w *rowRuns) add(r rowRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.runs = append(w.runs, rowRun{first, n})
+	w.runs = append(w.runs, r)
+}
+
+// check checks that the region has such rows.
+func (w *rowRuns) check(first, n int64) error {
+	if n < 1 || first < 0 || n > w.region.Rows || first > w.region.Rows-n {
+		return w.wrong("rows %d to %d, and there are %d", first, first+n-1, w.region.Rows)
+	}
 	return nil
+}
+
+// place is where rows lie in the file.
+func (w *rowRuns) place(first, n int64) (offset, length int64) {
+	return w.region.Offset + first*w.region.RowStride, n * w.region.RowStride
 }
 
 func (w *rowRuns) wrong(format string, args ...any) error {

@@ -84,8 +84,7 @@ func TestVerifyCancelled(t *testing.T) {
 func TestVerifyArtifact(t *testing.T) {
 	s := newSource(t)
 	dir := t.TempDir() + "/pkg"
-	w, err := Create(dir, s.plan)
-	require.NoError(t, err)
+	w := create(t, dir, s.plan)
 	for _, step := range s.steps(w) {
 		require.NoError(t, step())
 	}

@@ -13,39 +13,117 @@ import (
 	"sync"
 )
 
-// A Writer fills a package at planned places. Until [Writer.Finish] it is the
-// directory dir.partial, which nothing takes for a package. Expert, Dense, Rows
-// and Companion may be called from several goroutines at once and in any order;
-// Finish and Abort only after they have returned. A payload is the caller's
-// again when the call returns.
+// A Writer fills a package at planned places. Until [Writer.Finish] the package
+// is within the directory dir.partial, which nothing takes for a package, beside
+// a lock and a journal of what is durable:
+//
+//	W1 what has the package's name is whole, durable and the package's files alone
+//	W2 what the journal says is on flash was synced before it was said
+//	W3 the files' bytes depend on the plan and the payloads alone, not on the order
+//	   of calls, nor on how often a writer was killed
+//
+// Expert, Dense, Rows and Companion may be called from several goroutines at once
+// and in any order; Finish and Stop only after they have returned.
 type Writer struct {
 	dir, partial string
 	plan         Plan
-	open         []*os.File // until the end: the lock, then those below
+	fresh        bool // nothing in partial is worth keeping yet
+	lock         *os.File
 	experts      *recordFile
 	dense        *recordFile
 	rows         map[string]*rowRuns
+	journal      journal
 	finished     bool
+
+	syncing sync.Mutex // held while data is made durable and entered
+	broken  error      // why no more can be entered
 
 	mu         sync.Mutex
 	companions []FileSum
 }
 
-// Expert writes the payload of an expert's record at its offset. CRC and factors
-// of r are not looked at.
-func (w *Writer) Expert(r Record, payload []byte) error { return w.experts.write(r, payload) }
+// A Payload writes a record's bytes, from the first to the last, and returns the
+// factors of its weights, which are the writer's from then on.
+type Payload func(w io.Writer) (factors []float32, err error)
+
+func newWriter(dir string, plan Plan, o CreateOptions) *Writer {
+	w := &Writer{dir: dir, partial: dir + partialSuffix, plan: plan, rows: map[string]*rowRuns{}}
+	for _, r := range plan.Rows {
+		w.rows[r.Name] = newRowRuns(r)
+	}
+	w.experts = newRecordFile(bounds{ExpertsName, plan.Align, plan.Experts}, expertName)
+	w.dense = newRecordFile(bounds{DenseName, plan.Align, plan.Dense}, denseName)
+	w.journal.limit = cmp.Or(o.Sync, syncBytes)
+	w.journal.head = header{journalVersion, append(slices.Clone(plan.Identity),
+		KeyValue{"alignment", fmt.Sprint(plan.Align)},
+		KeyValue{"size of " + ExpertsName, fmt.Sprint(plan.Experts)},
+		KeyValue{"size of " + DenseName, fmt.Sprint(plan.Dense)})}
+	return w
+}
+
+// Kept is how many bytes of records and rows are durable and need not be made
+// again: right after Create, what an earlier writer made.
+func (w *Writer) Kept() int64 {
+	w.journal.mu.Lock()
+	defer w.journal.mu.Unlock()
+	return w.journal.kept
+}
+
+// Expert has p write an expert's record at its offset, unless an earlier writer
+// has. CRC and factors of r are not looked at.
+func (w *Writer) Expert(r Record, p Payload) error { return w.record(w.experts, r, p) }
 
 // Dense is Expert for records of dense.bin.
-func (w *Writer) Dense(r Record, payload []byte) error { return w.dense.write(r, payload) }
+func (w *Writer) Dense(r Record, p Payload) error { return w.record(w.dense, r, p) }
 
-// Rows writes rows of a planned region, from row first on: data is RowBytes for
-// each, with nothing between.
-func (w *Writer) Rows(name string, first int64, data []byte) error {
-	rows, ok := w.rows[name]
+func (w *Writer) record(f *recordFile, r Record, p Payload) error {
+	e, done, err := f.write(r, p)
+	if err != nil || done {
+		return err
+	}
+	return w.wrote(e)
+}
+
+// Rows writes n rows of a planned region, from row first on, unless an earlier
+// writer has: rows gives RowBytes for each, with nothing between.
+func (w *Writer) Rows(name string, first, n int64, rows func() ([]byte, error)) error {
+	runs, ok := w.rows[name]
 	if !ok {
 		return &Error{DenseName, rowsName(Region{Name: name}), "was not planned"}
 	}
-	return rows.write(w.dense, first, data)
+	e, done, err := runs.write(w.dense, first, n, rows)
+	if err != nil || done {
+		return err
+	}
+	return w.wrote(e)
+}
+
+// wrote takes e into the journal, some time.
+func (w *Writer) wrote(e entry) error {
+	due, err := w.journal.add(e)
+	if err != nil || !due {
+		return err
+	}
+	return w.sync()
+}
+
+// sync makes what was written durable and enters it. A file that could not be
+// synced may have lost anything, so that nothing is entered after it.
+func (w *Writer) sync() error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	lines, bytes := w.journal.take()
+	if len(lines) == 0 {
+		return nil
+	}
+	w.broken = errors.Join(w.experts.Sync(), w.dense.Sync())
+	if w.broken == nil {
+		w.broken = w.journal.enter(lines, bytes)
+	}
+	return w.broken
 }
 
 // Companion copies r into a file of that name, which Finish lists.
@@ -53,14 +131,15 @@ func (w *Writer) Companion(name string, r io.Reader) error {
 	if err := checkFileName(name); err != nil {
 		return err
 	}
-	f, err := newFile(w.path(name))
+	path := filepath.Join(w.inside(), name)
+	f, err := newFile(path)
 	if err != nil {
 		return err
 	}
 	sum := crc32.New(castagnoli)
 	size, err := io.Copy(io.MultiWriter(f, sum), r)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(w.path(name))))
+		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(path)))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,96 +147,79 @@ func (w *Writer) Companion(name string, r io.Reader) error {
 	return nil
 }
 
-// Finish sets the version, alignment, files and checksums of m, whose records
-// and regions must be what was written, makes everything durable and gives the
-// package its name. After an error there is still no package: Abort.
-func (w *Writer) Finish(m *Manifest) error {
-	if err := w.finish(m); err != nil {
-		return fmt.Errorf("finish %s: %w", w.dir, err)
-	}
-	return nil
-}
-
-func (w *Writer) finish(m *Manifest) error {
-	if err := w.fill(m); err != nil {
-		return err
-	}
-	manifest, err := Encode(m)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(w.experts.finish(), w.dense.finish()); err != nil {
-		return err
-	}
-	if err := writeFile(w.path(ManifestName), manifest); err != nil {
-		return err
-	}
-	if err := errors.Join(w.open[0].Close(), os.Remove(w.path(lockName)), syncDir(w.partial)); err != nil {
-		return err
-	}
-	if exists(w.dir) {
-		return fmt.Errorf("somebody else made it meanwhile: %w", fs.ErrExist)
-	}
-	if err := os.Rename(w.partial, w.dir); err != nil {
-		return err
-	}
-	w.finished = true
-	return syncDir(filepath.Dir(w.dir))
-}
-
-func (w *Writer) fill(m *Manifest) error {
-	m.Version, m.Align = Version, w.plan.Align
-	if err := w.experts.fill(m.Experts); err != nil {
-		return err
-	}
-	if err := w.dense.fill(m.Dense); err != nil {
-		return err
-	}
-	if err := w.fillRows(m.Rows); err != nil {
-		return err
-	}
-	m.Files = append([]FileSum{{Name: ExpertsName, Size: w.plan.Experts}, {Name: DenseName, Size: w.plan.Dense}}, w.companions...)
-	slices.SortFunc(m.Files, func(a, b FileSum) int { return cmp.Compare(a.Name, b.Name) })
-	return nil
-}
-
-func (w *Writer) fillRows(regions []Region) error {
-	if len(regions) != len(w.rows) {
-		return &Error{DenseName, "", fmt.Sprintf("%d regions were planned, the manifest has %d", len(w.rows), len(regions))}
-	}
-	for i := range regions {
-		r := &regions[i]
-		rows, ok := w.rows[r.Name]
-		if !ok {
-			return &Error{DenseName, rowsName(*r), "was not planned"}
-		}
-		if p := rows.region; p.Offset != r.Offset || p.Rows != r.Rows || p.RowStride != r.RowStride || p.RowBytes != r.RowBytes {
-			return rows.wrong("is not as planned")
-		}
-		if err := rows.complete(); err != nil {
-			return err
-		}
-		var err error
-		if r.Blocks, err = rows.sums(w.dense); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Abort removes what was written. After a Finish without error it does nothing,
-// so that it may be deferred.
-func (w *Writer) Abort() error {
+// Stop ends the writing. Unless Finish has succeeded, what was written is made
+// durable and kept for a later Create of the same plan; where that is nothing,
+// nothing is left. After Finish it does nothing, so that it may be deferred.
+func (w *Writer) Stop() (kept int64, err error) {
 	if w.finished {
+		return 0, nil
+	}
+	err = w.sync()
+	w.fresh = w.Kept() == 0
+	return w.Kept(), errors.Join(err, w.release())
+}
+
+// release closes what is open, and removes what is not worth keeping.
+func (w *Writer) release() error {
+	for _, f := range []*os.File{w.experts.File, w.dense.File, w.journal.f} {
+		if f != nil {
+			f.Close() // Finish may have closed it; what counts was synced
+		}
+	}
+	if w.lock == nil {
 		return nil
 	}
-	for _, f := range w.open {
-		f.Close() // Finish may have closed it, and it is removed anyway
+	var err error
+	if w.fresh {
+		err = w.remove()
 	}
-	return os.RemoveAll(w.partial)
+	return errors.Join(err, w.lock.Close())
 }
 
+// remove removes the unfinished package: the journal when what it tells of is
+// gone, then the lock. From then on the directory may be another writer's.
+func (w *Writer) remove() error {
+	if err := removeBut(w.partial, []string{journalName, lockName}); err != nil {
+		return err
+	}
+	for _, name := range []string{journalName, lockName} {
+		if err := os.Remove(w.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	os.Remove(w.partial) // unless it is another's
+	return nil
+}
+
+const (
+	lockName   = "lock"
+	insideName = "package"
+)
+
 func (w *Writer) path(name string) string { return filepath.Join(w.partial, name) }
+
+// inside is the directory that will be the package.
+func (w *Writer) inside() string { return w.path(insideName) }
+
+// openFiles opens the two files, emptied at a new beginning, and looks for room.
+func (w *Writer) openFiles() (err error) {
+	flag := os.O_RDWR | os.O_CREATE
+	if w.fresh {
+		flag |= os.O_TRUNC
+	}
+	for _, f := range []*recordFile{w.experts, w.dense} {
+		if f.File, err = os.OpenFile(filepath.Join(w.inside(), f.bounds.file), flag, 0o666); err != nil {
+			return err
+		}
+	}
+	return w.fits()
+}
+
+// extend gives the files their full lengths, so that padding is zero without
+// being written.
+func (w *Writer) extend() error {
+	return errors.Join(w.experts.Truncate(w.plan.Experts), w.dense.Truncate(w.plan.Dense), syncDir(w.inside()))
+}
 
 // newFile creates a file that must not be there.
 func newFile(path string) (*os.File, error) {
@@ -171,4 +233,19 @@ func writeFile(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// removeBut empties a directory, but for the names to keep.
+func removeBut(dir string, keep []string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if !slices.Contains(keep, e.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/ir"
+	"estream/ir/interp"
 	"estream/lower"
 	"estream/lower/host"
 	"estream/models"
 	"estream/models/all"
 	"estream/models/checkpoint"
+	"estream/tools/check"
 )
 
 // An App is what a command is made of.
@@ -33,6 +35,9 @@ type App struct {
 	Ops      []*ir.Op // beside the core ops
 	HostOps  map[*ir.Op]host.Func
 	Backends []lower.Backend // that pack can write for, the host backend apart
+
+	Interp      interp.Table // how check computes Ops; nil: the core ops alone
+	GoldenNames []check.Name // of golden files, before those that check knows
 
 	Stdout, Stderr io.Writer
 	began          time.Time
@@ -58,8 +63,6 @@ func Main(a *App, args []string) int {
 	defer stop()
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(ctx)
 	var usage usageError
 	switch {
@@ -96,10 +99,14 @@ computation.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v: see estream %s --help", err, cmd.Name())
+		return usagef("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand())
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.manualCommand())
+	root.SetHelpCommand(a.helpCommand())
+	a.complete(root)
 	return root
 }
 

@@ -24,7 +24,9 @@ func (a *App) packCommand() *cobra.Command {
 		Long: `Pack reads a checkpoint (a folder with config.json and safetensors, or one
 .safetensors file with config.json beside it), lowers its model and writes a
 package: a new folder with the graphs and all weights, encoded and laid out to be
-read from disk. It is written next to its place and renamed at the end.
+read from disk. It is written next to its place, in PACKAGE.partial, and renamed at
+the end. An interrupted conversion is not lost: the same command again goes on where
+it was. Memory stays under 1 GiB, however large the model.
 
 Encodings:
 ` + encodingTable(),
@@ -41,6 +43,7 @@ Encodings:
 	f.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))
 	f.Int64Var(&o.Align, "align", 0, "alignment of records in bytes, a power of two (default 16384)")
 	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: one a processor)")
+	f.BoolVar(&o.Restart, "restart", false, "discard what an interrupted conversion left, instead of going on with it")
 	f.BoolVar(&o.IgnoreIndex, "ignore-index", false, "read the shards that are there instead of a stale model.safetensors.index.json")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -106,24 +109,14 @@ func (a *App) pack(ctx context.Context, from, to string, o pack.Options, asJSON 
 		return err
 	}
 	o.Packing, o.Families, o.Formats = b.Packings()[0], a.Families, a.Formats
-	bar := a.progress("packing")
-	o.Progress = bar.update
-	report, err := pack.Run(ctx, from, to, o)
-	bar.end()
+	report, err := a.convert(ctx, "packing", &o, func() (*pack.Report, error) { return pack.Run(ctx, from, to, o) })
 	if err != nil {
 		return err
 	}
-	for _, n := range report.Notes {
-		a.note("note: %s", n)
-	}
 	if asJSON {
-		return a.printJSON(map[string]any{
-			"family": report.Family, "encoding": o.Encoding.Name, "read_bytes": report.Read, "written_bytes": report.Written,
-			"elapsed_s": report.Elapsed.Seconds(), "policy": report.Policy, "notes": report.Notes, "package": to,
-		})
+		return a.printJSON(reportJSON(report, map[string]any{"encoding": o.Encoding.Name, "package": to}))
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s, %s of weights packed as %s into %s in %.1f s (%s/s)\n", to, report.Family, formatSize(report.Read), o.Encoding.Name,
-		formatSize(report.Written), report.Elapsed.Seconds(), formatSize(int64(float64(report.Read)/report.Elapsed.Seconds())))
+	fmt.Fprintf(a.Stdout, "%s: %s, %s of weights packed as %s into %s %s\n", to, report.Family, formatSize(report.Read), o.Encoding.Name, formatSize(report.Written), pace(report))
 	for _, kv := range report.Policy {
 		fmt.Fprintf(a.Stdout, "  %-22s %s\n", kv.Key, kv.Value)
 	}

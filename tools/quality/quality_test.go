@@ -17,7 +17,7 @@ func few() []int { return []int{1, 3, 10} }
 func TestTrained(t *testing.T) {
 	blocks, look, every := 3, few(), 5
 	if testing.Short() {
-		blocks, look, every = 1, look[:1], 25
+		blocks, look, every = 1, look[:1], 100
 	}
 	m := loadTrained(t, "../../testdata/trained-small")
 	plain := m.plain(t)

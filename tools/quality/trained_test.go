@@ -97,9 +97,9 @@ type encoding struct {
 
 // The reference's table has means over 16 blocks only, and where rounding makes
 // a router choose another expert, a block's divergence moves by chance: in w8,
-// where little else moves it, by up to 40 % either way, in w4 by some 5 %. So
-// on three blocks w8 gets half as much again, while w4, whose scales are
-// searched, has to keep to the bound of all blocks.
+// where little else moves it, by up to 40 % either way, in w4 by a few per
+// cent. So on few blocks w8 gets half as much again, while w4, whose scales are
+// searched, has to keep to the bound of all.
 func encodings() []encoding {
 	return []encoding{
 		{ir.W8, "w8 per-row + a8 row", 1.5},

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"estream/pager"
+	"estream/tools/pack"
+)
+
+// complete tells shells what arguments and flags of the commands may be. Packages
+// and checkpoints are folders; a checkpoint may be a .safetensors file too.
+func (a *App) complete(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			for _, shell := range c.Commands() {
+				shell.Args = args(shell.Args)
+			}
+			c.Args = args(c.Args)
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // so that a shell that there is not is an error
+			continue
+		case "help":
+			continue
+		case "pack":
+			c.ValidArgsFunction = arguments(files("safetensors"), folders)
+		case "repack":
+			c.ValidArgsFunction = arguments(folders, folders)
+		default:
+			c.ValidArgsFunction = arguments(folders)
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "bool" {
+				_ = c.RegisterFlagCompletionFunc(f.Name, a.flagValues(f.Name)) // fails for a flag that is not c's, or twice: neither is so
+			}
+		})
+	}
+}
+
+// flagValues says what may stand behind a flag.
+func (a *App) flagValues(flag string) cobra.CompletionFunc {
+	switch flag {
+	case "encoding":
+		var names []string
+		for _, e := range pack.Encodings {
+			names = append(names, cobra.CompletionWithDesc(e.Name, e.Doc))
+		}
+		return cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+	case "backend":
+		return words(a.backendNames()...)
+	case "logits":
+		return words("last", "all", "none")
+	case "schedule":
+		return words(pager.BeforeRouting.String(), pager.AfterRouting.String(), pager.OnDemand.String())
+	case "experts", "attention", "head":
+		return words("exact", "f32", "bf16", "w8", "w4g32", "w4g64", "w4g128", "w4full32")
+	case "embed":
+		return words("exact", "f32", "bf16", "w8")
+	case "config":
+		return files("json")
+	case "golden", "output":
+		return files("safetensors")
+	case "tokens-file":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	}
+	return cobra.NoFileCompletions
+}
+
+func words(w ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(w, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+}
+
+// files completes folders and files of an extension.
+func files(extension string) cobra.CompletionFunc {
+	return cobra.FixedCompletions([]string{extension}, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// arguments completes each argument in its own way, and none behind them.
+func arguments(each ...cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < len(each) {
+			return each[len(args)](cmd, args, word)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}

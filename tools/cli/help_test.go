@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// commands are all commands of the program, cobra's own for completion apart.
+func commands(a *App) []*cobra.Command {
+	return slices.DeleteFunc(a.root().Commands(), func(c *cobra.Command) bool { return c.Name() == "completion" })
+}
+
+func main(args ...string) (code int, out, errors string) {
+	var o, e bytes.Buffer
+	app := Default()
+	app.Stdout, app.Stderr = &o, &e
+	return Main(app, args), o.String(), e.String()
+}
+
+// Every command says what it is for, and prints JSON if asked.
+func TestCommands(t *testing.T) {
+	_, help, _ := main("--help")
+	for _, c := range commands(Default()) {
+		require.NotEmpty(t, c.Short, c.Name())
+		require.NotEmpty(t, c.Long+c.Example, c.Name())
+		require.Contains(t, help, "\n  "+c.Name()+" ", c.Name())
+		code, out, _ := main("help", c.Name())
+		_, same, _ := main(c.Name(), "--help")
+		require.Equal(t, []any{0, same}, []any{code, out}, c.Name())
+		if c.Name() != "help" {
+			require.NotNil(t, c.Flags().Lookup("json"), "%s has no --json", c.Name())
+		}
+	}
+}
+
+// Examples have the flags and the number of arguments that commands take.
+func TestExamples(t *testing.T) {
+	all := append(commands(Default()), Default().root())
+	for _, c := range all {
+		for _, line := range strings.Split(c.Example, "\n") {
+			words := split(t, strings.TrimSpace(line))
+			if len(words) == 0 || words[0] == "man" {
+				continue
+			}
+			require.Equal(t, "estream", words[0], "example of %s: %s", c.Name(), line)
+			cmd, rest, err := Default().root().Find(words[1:])
+			require.NoError(t, err, line)
+			require.NoError(t, cmd.ParseFlags(rest), "example of %s: %s", c.Name(), line)
+			if cmd.Args != nil {
+				require.NoError(t, cmd.Args(cmd, cmd.Flags().Args()), "example of %s: %s", c.Name(), line)
+			}
+		}
+	}
+}
+
+// split cuts a line at spaces outside double quotes.
+func split(t testing.TB, line string) []string {
+	t.Helper()
+	var out []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			out = append(out, part)
+		} else {
+			out = append(out, strings.Fields(part)...)
+		}
+	}
+	require.Zero(t, strings.Count(line, `"`)%2, line)
+	return out
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, out, errors := main("completion", shell)
+		require.Equal(t, 0, code, shell)
+		require.Empty(t, errors, shell)
+		require.Contains(t, out, "estream", shell)
+	}
+	const words, filter, folders, none = "\n:36\n", "safetensors\n:8\n", ":16\n", ":4\n"
+	for _, c := range []struct {
+		line string // the last word is completed
+		want string
+	}{
+		{"run --logits |", "last\nall\nnone" + words},
+		{"run --schedule |", "before-routing\nafter-routing\non-demand" + words},
+		{"run |", folders},
+		{"run p |", none},
+		{"run --chunk |", none},
+		{"run --tokens-file |", ":0\n"},
+		{"run --output |", filter},
+		{"pack |", filter},
+		{"pack c |", folders},
+		{"pack --embed |", "exact\nf32\nbf16\nw8" + words},
+		{"repack p |", folders},
+		{"repack --backend |", "host" + words},
+		{"inspect |", folders},
+		{"verify |", folders},
+		{"verify p |", none},
+		{"check --golden |", filter},
+		{"synth --config |", "json\n:8\n"},
+		{"help ver|", "verify\tRead a whole package and compare every checksum\n:4\n"},
+	} {
+		args := strings.Split(strings.TrimSuffix(c.line, "|"), " ")
+		code, out, _ := main(append([]string{"__complete"}, args...)...)
+		require.Equal(t, []any{0, c.want}, []any{code, out}, "%q", c.line)
+	}
+}
+
+func TestManual(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	code, out, _ := main("manual", dir)
+	require.Equal(t, 0, code)
+	require.Regexp(t, `^\S+man1: \d+ pages, see man -l \S+/estream.1\n$`, out)
+	for _, c := range commands(Default()) {
+		if c.Name() != "help" {
+			require.FileExists(t, filepath.Join(dir, "estream-"+c.Name()+".1"))
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "estream-verify.1"))
+	require.NoError(t, err)
+	require.Equal(t, `.TH "ESTREAM-VERIFY" "1" "" "estream" "estream manual"
+.SH NAME
+estream\-verify \- Read a whole package and compare every checksum
+.SH SYNOPSIS
+estream verify [flags] PACKAGE
+.SH DESCRIPTION
+Read a whole package and compare every checksum.
+.SH OPTIONS
+.TP
+\-h, \-\-help
+help for verify
+.TP
+\-\-json
+print one JSON object
+.SH EXAMPLES
+.PP
+.nf
+  estream verify olmoe.estream
+.fi
+.SH EXIT STATUS
+0 success, 1 failure, 2 wrong usage, 130 interrupted
+.SH SEE ALSO
+estream(1)
+`, string(page))
+
+	code, out, _ = main("manual", "--json", dir)
+	require.Equal(t, 0, code)
+	require.Contains(t, out, "estream-verify.1")
+}
+
+func TestRoff(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a-b", `a\-b`},
+		{`C:\x`, `C:\ex`},
+		{".safetensors", `\&.safetensors`},
+		{"'tis", `\&'tis`},
+		{"one\n  two\n\nthree", "one\n.PP\n.nf\n  two\n.fi\n.PP\nthree"},
+		{"  one\n  two", ".PP\n.nf\n  one\n  two\n.fi"},
+	} {
+		require.Equal(t, c.want, paragraphs(c.text), "%q", c.text)
+	}
+}
+
+// Only a terminal gets colours.
+func TestColours(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer w.Close()
+	require.False(t, (&App{Stdout: w}).colours())
+	require.False(t, (&App{Stdout: &bytes.Buffer{}}).colours())
+}

@@ -1,0 +1,44 @@
+//go:build linux || darwin
+
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A signal stops a run: exit code 130, and nothing on stdout or at the place of
+// the output.
+func TestInterrupted(t *testing.T) {
+	dir := packed(t, trained, "w8")
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		tokens, out := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "out.safetensors")
+		require.NoError(t, syscall.Mkfifo(tokens, 0o600))
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), mainArgs+"="+strings.Join([]string{"run", "--chunk", "16", "--logits", "all", "-o", out, "--tokens-file", tokens, dir}, "\n"))
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		require.NoError(t, cmd.Start())
+		pipe, err := os.OpenFile(tokens, os.O_WRONLY, 0) // waits until the command reads it
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Signal(sig))
+		for range 40 { // seconds of work
+			_, err := fmt.Fprintln(pipe, strings.Repeat("1,", 500)+"1")
+			require.NoError(t, err)
+		}
+		require.NoError(t, pipe.Close())
+		err = cmd.Wait()
+		require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %v: %s", sig, err, stderr.String())
+		require.Empty(t, stdout.String(), sig)
+		require.Contains(t, stderr.String(), "estream: interrupted\n", sig)
+		require.NoFileExists(t, out, sig)
+	}
+}

@@ -1,0 +1,159 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/models/checkpoint"
+)
+
+// The fields that other tools read.
+func TestRunJSON(t *testing.T) {
+	v := object(t, ok(t, "run", "--json", "--tokens", "5,6,7", packed(t, tiny, "w4g32")))
+	requireKeys(t, v, "prompt_tokens", "top_tokens", "ttft_s", "tio_s", "texec_s", "bubble_estimate", "bytes_read",
+		"pool_bytes", "arena_bytes", "plan_bytes", "peak_bytes", "q", "b", "g")
+	require.Equal(t, []any{[]any{5.0, 6.0, 7.0}}, v["prompt_tokens"])
+	top := v["top_tokens"].([]any)[0].([]any)
+	require.Len(t, top, 5)
+	before := 2.0
+	for _, c := range top {
+		c := c.(map[string]any)
+		requireKeys(t, c, "id", "text", "prob", "logit")
+		require.LessOrEqual(t, c["prob"], before)
+		before = c["prob"].(float64)
+	}
+	for _, k := range []string{"ttft_s", "bytes_read", "pool_bytes", "arena_bytes", "plan_bytes", "q", "b", "g"} {
+		require.Greater(t, v[k], 0.0, k)
+	}
+}
+
+// A prompt is read by the package's tokenizer, and the tokens are shown as text.
+func TestRunPrompt(t *testing.T) {
+	dir := packed(t, trained, "w8")
+	r := ok(t, "run", dir, "It is a truth universally acknowledged, that a single man")
+	require.Regexp(t, `^prompt  "It is a truth universally acknowledged, that a single man", \d+ tokens
+next +\d+\.\d %  ".+"
+( +\d+\.\d %  ".+"
+){4}time    [0-9.]+ s to the first token from process start; .* reading, .* computing, bubble estimate .* %
+memory  peak .*, planned .*; arena .*, experts of one layer .*, of all .*
+read    .* in \d+ reads, .* of it unneeded; Q=2 B=\d+ G=\d+
+$`, r.out)
+	require.True(t, strings.HasPrefix(r.errors, "plan: "), r.errors)
+	v := object(t, ok(t, "run", "--json", dir, "It is"))
+	require.NotEmpty(t, v["top_tokens"].([]any)[0].([]any)[0].(map[string]any)["text"])
+
+	r = run("run", dir, "")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.errors, "the prompt is empty")
+}
+
+// A file of tokens is a batch, whose logits come as a safetensors file.
+func TestRunOutput(t *testing.T) {
+	ids, _ := tensor(t, goldens, "batch.input_ids")
+	lines := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(lines, []byte("\n"+joined(ids[:9], ",")+"\n\n"+joined(ids[9:18], " ")+"\n"+joined(ids[18:], ", ")), 0o666))
+	want, _ := tensor(t, goldens, "batch.logits")
+	const vocab, length = 160, 9
+	for _, c := range []struct {
+		logits  string
+		offsets []float32
+	}{{"last", []float32{0, 1, 2, 3}}, {"all", []float32{0, 9, 18, 27}}, {"none", []float32{0, 0, 0, 0}}} {
+		out := filepath.Join(t.TempDir(), "out.safetensors")
+		v := object(t, ok(t, "run", "--json", "--tokens-file", lines, "--logits", c.logits, "-o", out, packed(t, tiny, "f32")))
+		offsets, _ := tensor(t, out, "offsets")
+		require.Equal(t, c.offsets, offsets, c.logits)
+		rows := int(offsets[3])
+		if rows == 0 {
+			require.Nil(t, v["top_tokens"], c.logits)
+			continue
+		}
+		got, shape := tensor(t, out, "logits")
+		require.Equal(t, []int{rows, vocab}, shape, c.logits)
+		require.Len(t, v["top_tokens"], 3, c.logits)
+		for row := range rows {
+			at := row
+			if c.logits == "last" {
+				at = (row+1)*length - 1
+			}
+			for i, x := range got[row*vocab : (row+1)*vocab] {
+				require.InDelta(t, want[at*vocab+i], x, 1e-4, "--logits %s, row %d, element %d", c.logits, row, i)
+			}
+		}
+		require.NoFileExists(t, out+".partial")
+	}
+}
+
+// tensor reads a whole tensor of a safetensors file.
+func tensor(t testing.TB, path, name string) ([]float32, []int) {
+	t.Helper()
+	ck, err := checkpoint.Open(path, checkpoint.Options{}, checkpoint.SafeTensors)
+	require.NoError(t, err)
+	defer ck.Close()
+	for _, x := range ck.Tensors() {
+		if x.Name != name {
+			continue
+		}
+		n := 1
+		for _, d := range x.Shape {
+			n *= d
+		}
+		out := make([]float32, n)
+		require.NoError(t, ck.Read(t.Context(), name, 0, x.Shape[0], out))
+		return out, x.Shape
+	}
+	t.Fatalf("%s has no tensor %s", path, name)
+	return nil, nil
+}
+
+// joined writes ids as a line of a file of tokens.
+func joined(ids []float32, sep string) string {
+	var parts []string
+	for _, id := range ids {
+		parts = append(parts, fmt.Sprint(int(id)))
+	}
+	return strings.Join(parts, sep)
+}
+
+func TestTokensFileErrors(t *testing.T) {
+	dir := packed(t, tiny, "f32")
+	for _, c := range []struct{ text, want string }{
+		{"1,2\n\n3,four\n", `, line 3: "four" is not a token id`},
+		{"1,2\n-3\n", `, line 2: "-3" is not a token id`},
+		{"99999999999\n", `, line 1: "99999999999" is not a token id`},
+		{"1\n,,\n", ", line 2: no token ids"},
+		{"\n \n", ": no token ids"},
+		{"", ": no token ids"},
+	} {
+		path := filepath.Join(t.TempDir(), "tokens")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o666))
+		require.Equal(t, result{1, "", "estream: " + path + c.want + "\n"}, run("run", "--tokens-file", path, dir), "%q", c.text)
+	}
+}
+
+// Whatever the memory, schedule, readers, banks, groups, chunks and threads, the
+// likeliest tokens and their logits are the same.
+func TestRunFlags(t *testing.T) {
+	dir, tokens := packed(t, tiny, "w8"), []string{"run", "--json", "--tokens", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18"}
+	want := object(t, ok(t, append(tokens, dir)...))["top_tokens"]
+	for _, flags := range [][]string{
+		{"--memory", "1GiB"}, {"--schedule", "on-demand"}, {"--schedule", "after-routing"}, {"--readers", "1"},
+		{"--banks", "1", "--group", "1"}, {"--group", "4"}, {"--chunk", "5"}, {"--threads", "1"},
+	} {
+		v := object(t, ok(t, append(append(tokens, flags...), dir)...))
+		require.Equal(t, want, v["top_tokens"], "%v", flags)
+	}
+	v := object(t, ok(t, append(tokens, "--readers", "3", "--banks", "2", "--group", "2", dir)...))
+	require.Equal(t, []any{3.0, 2.0, 2.0}, []any{v["q"], v["b"], v["g"]})
+}
+
+func TestRunDamaged(t *testing.T) {
+	r := run("run", "--tokens", "1,2,3,4,5,6,7,8", damaged(t, packed(t, tiny, "w8"), "dense.bin"))
+	require.Equal(t, 1, r.code)
+	require.Empty(t, r.out)
+	require.Contains(t, r.errors, "dense.bin")
+}

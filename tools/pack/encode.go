@@ -1,0 +1,134 @@
+package pack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"estream/ir"
+	"estream/ir/quant"
+	"estream/passes"
+)
+
+// A matrix of more than wholeElems elements is encoded in blocks of rows of about
+// blockElems.
+const (
+	wholeElems = 16 << 20
+	blockElems = 4 << 20
+)
+
+// encode reads a matrix of the checkpoint, or rows of one, and encodes it.
+func (p *packer) encode(ctx context.Context, rw passes.RecordWeight, at spot) (*quant.Matrix, error) {
+	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
+	step := n
+	if p.inBlocks(rw) {
+		step = max(1, blockElems/k)
+	}
+	m, err := encodeBlocks(rw.Type.DType, n, k, step, func(row int, dst []float32) error {
+		return p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row+row, len(dst)/k, dst)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("weight %s of layer %d, expert %d: %w", rw.Name, at.layer, at.expert, err)
+	}
+	return m, nil
+}
+
+// encodeBlocks is quant.Encode of the matrix [n,k] whose rows read gives, with
+// step rows in memory at a time. What blocks have in common is the factor, which
+// follows from the largest scale of all. So a block is encoded together with the
+// row that has the largest scale so far, and the blocks before the one that
+// raised the factor last are encoded once more.
+func encodeBlocks(d ir.DType, n, k, step int, read func(row int, dst []float32) error) (*quant.Matrix, error) {
+	b := blocks{m: &quant.Matrix{DType: d, N: n, K: k, Factor: 1}, read: read, buf: make([]float32, 0, (min(step, n)+1)*k)}
+	if step >= n {
+		return b.encode(0, n)
+	}
+	factors := make([]float32, 0, n/step+1)
+	for row := 0; row < n; row += step {
+		m, err := b.encode(row, min(step, n-row))
+		if err != nil {
+			return nil, err
+		}
+		b.keep(row, m)
+		factors = append(factors, m.Factor)
+	}
+	for i, f := range factors {
+		if f == b.m.Factor || b.largest == nil {
+			continue
+		}
+		m, err := b.encode(i*step, min(step, n-i*step))
+		if err != nil {
+			return nil, err
+		}
+		b.keep(i*step, m)
+	}
+	return b.m, nil
+}
+
+// A blocks is a matrix that is encoded a block of rows at a time.
+type blocks struct {
+	m       *quant.Matrix
+	read    func(row int, dst []float32) error
+	buf     []float32
+	largest []float32 // the row of the largest scale of those encoded; nil: all were zeros
+}
+
+// encode encodes n rows as they are in the matrix so far.
+func (b *blocks) encode(row, n int) (*quant.Matrix, error) {
+	k := b.m.K
+	w := b.buf[:n*k]
+	if err := b.read(row, w); err != nil {
+		return nil, err
+	}
+	m, err := quant.Encode(b.m.DType, n+len(b.largest)/k, k, append(w, b.largest...))
+	if err != nil && n < b.m.N {
+		err = fmt.Errorf("rows from %d: %w", row, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.common() && n < b.m.N {
+		b.raise(m, w, n)
+	}
+	return m.RowsOf(0, n), nil
+}
+
+// common reports whether the type has a factor that is the whole matrix's.
+func (b *blocks) common() bool { return b.m.DType.Encoded() && !b.m.DType.Full() }
+
+// raise takes in the factor of m, whose first n rows are w, and the row that it
+// comes from.
+func (b *blocks) raise(m *quant.Matrix, w []float32, n int) {
+	if b.largest != nil && m.Factor <= b.m.Factor || !slices.ContainsFunc(m.Q, func(q int8) bool { return q != 0 }) {
+		return
+	}
+	groups, at := m.K/m.DType.Group(m.K), 0
+	for i, s := range m.Scale[:len(m.Scale)/m.N*n] {
+		if s > m.Scale[at] { // halves above zero order as their bits
+			at = i
+		}
+	}
+	row := at / groups
+	b.largest, b.m.Factor = slices.Clone(w[row*m.K:(row+1)*m.K]), m.Factor
+}
+
+// keep copies rows into their place.
+func (b *blocks) keep(row int, m *quant.Matrix) {
+	if !m.DType.Encoded() {
+		b.m.F = grown(b.m.F, b.m.N*b.m.K)
+		copy(b.m.F[row*m.K:], m.F)
+		return
+	}
+	groups := m.K / m.DType.Group(m.K)
+	b.m.Q, b.m.Scale = grown(b.m.Q, b.m.N*b.m.K), grown(b.m.Scale, b.m.N*groups)
+	copy(b.m.Q[row*m.K:], m.Q)
+	copy(b.m.Scale[row*groups:], m.Scale)
+}
+
+// grown is s, or a new slice of n where there is none.
+func grown[E any](s []E, n int) []E {
+	if s == nil {
+		return make([]E, n)
+	}
+	return s
+}

@@ -1,0 +1,68 @@
+package pack
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/ir"
+	"estream/ir/quant"
+)
+
+// Blocks of any size make what the whole matrix makes, bit for bit: also where
+// rows are of very different size, are zeros, or are so small that their scales
+// are raised to the least there is.
+func TestBlocksAreTheWhole(t *testing.T) {
+	const k = 64
+	scales := map[string]func(row int) float64{
+		"alike":         func(int) float64 { return 0.02 },
+		"rising":        func(row int) float64 { return math.Ldexp(1, row-20) },
+		"falling":       func(row int) float64 { return math.Ldexp(1, 20-row) },
+		"zeros first":   func(row int) float64 { return float64(row/20) * 0.1 },
+		"zeros last":    func(row int) float64 { return float64(max(0, 10-row)) },
+		"zeros":         func(int) float64 { return 0 },
+		"one large":     func(row int) float64 { return 1e-6 + 1e6*math.Floor(float64(row%37)/36) },
+		"far too small": func(row int) float64 { return 1e-3 * math.Pow(0.5, float64(row%30)) },
+	}
+	for name, scale := range scales {
+		for _, d := range []ir.DType{ir.F32, ir.BF16, ir.W8, ir.W4G32, ir.W4G64, ir.W4Full32} {
+			for _, n := range []int{1, 39, 40} {
+				r := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+				w := make([]float32, n*k)
+				for i := range w {
+					w[i] = float32(r.NormFloat64() * scale(i/k))
+				}
+				want, refused := quant.Encode(d, n, k, slices.Clone(w))
+				for _, step := range []int{1, 3, 8, 39, 100} {
+					got, err := encodeBlocks(d, n, k, step, func(row int, dst []float32) error {
+						copy(dst, w[row*k:])
+						return nil
+					})
+					if refused != nil { // beyond the scales of the type
+						require.Error(t, err)
+						continue
+					}
+					require.NoError(t, err)
+					require.Equal(t, want, got, "%s, %s, %d rows in blocks of %d", name, d, n, step)
+				}
+			}
+		}
+	}
+}
+
+func TestBlocksNameTheWeight(t *testing.T) {
+	read := func(row int, dst []float32) error {
+		if row == 4 {
+			dst[33] = float32(math.Inf(1))
+		}
+		return nil
+	}
+	_, err := encodeBlocks(ir.W8, 10, 32, 2, read)
+	require.EqualError(t, err, "rows from 4: quant: weight [1,1] is +Inf")
+	_, err = encodeBlocks(ir.W8, 10, 32, 2, func(row int, dst []float32) error { return fmt.Errorf("row %d cannot be read", row) })
+	require.EqualError(t, err, "row 0 cannot be read")
+}

@@ -15,6 +15,9 @@ import (
 	"estream/ir/quant"
 )
 
+// Dims binds symbols to extents.
+type Dims = ir.Dims
+
 // ErrUnsupported is wrapped by what Supports and Compile return for an op, type
 // or shape that a backend cannot run.
 var ErrUnsupported = errors.New("unsupported")

@@ -1,12 +1,6 @@
 package lower
 
-import (
-	"encoding/binary"
-	"fmt"
-
-	"estream/ir"
-	"estream/ir/quant"
-)
+import "estream/ir"
 
 // Align is what starts of tensors within a record, a state or a workspace are
 // rounded up to, in bytes.
@@ -26,11 +20,17 @@ func RowBytes(t ir.Type) int64 {
 		n *= int64(d.N)
 	}
 	if t.DType.Activation() {
-		k := int64(t.Last().N)
-		scales := 4 * k / int64(t.DType.Group(int(k)))
-		return n / k * (ScaleOffset(t) + RoundUp(scales, Align))
+		_, row := ActivationRow(t.DType, t.Last().N)
+		return n / int64(t.Last().N) * int64(row)
 	}
 	return n * int64(t.DType.Bits()) / 8
+}
+
+// ActivationRow returns where the scales of a row of k values of d, a8 or a8g128,
+// start, and the bytes of the row.
+func ActivationRow(d ir.DType, k int) (scales, size int) {
+	scales = int(RoundUp(int64(k), Align))
+	return scales, scales + int(RoundUp(4*int64(k/d.Group(k)), Align))
 }
 
 // ScaleOffset returns where the scales of a row of a8 or a8g128 start.
@@ -81,48 +81,4 @@ func IsMatrix(g *ir.Graph, w *ir.Value) bool {
 		}
 	}
 	return false
-}
-
-// PlainSize returns the bytes of a plain weight: its elements in order, without
-// gaps; a row of w8 is K codes, then an f16 scale.
-func PlainSize(t ir.Type) (int64, error) {
-	n := int64(1)
-	for _, d := range t.Dims {
-		if d.Sym != "" || d.N <= 0 || n > 1<<46/int64(d.N) {
-			return 0, fmt.Errorf("weight type %s has no size", t)
-		}
-		n *= int64(d.N)
-	}
-	switch {
-	case t.DType.Float():
-		return n * int64(t.DType.Bits()) / 8, nil
-	case t.DType == ir.W8 && t.Rank() == 2:
-		return int64(t.Dims[0].N) * int64(t.Dims[1].N+2), nil
-	}
-	return 0, fmt.Errorf("weight type %s has no plain form", t)
-}
-
-// PackPlain writes a plain weight as PlainSize says.
-func PackPlain(dst []byte, m *quant.Matrix) error {
-	switch {
-	case m.DType == ir.F32:
-		copy(F32(dst), m.F)
-	case m.DType == ir.BF16:
-		for i, x := range m.F {
-			U16(dst)[i] = quant.BF16(x)
-		}
-	case m.DType == ir.F16:
-		for i, x := range m.F {
-			U16(dst)[i] = quant.F16(x)
-		}
-	case m.DType == ir.W8:
-		for n := range m.N {
-			row := dst[n*(m.K+2):][:m.K+2]
-			copy(I8(row[:m.K]), m.Q[n*m.K:])
-			binary.LittleEndian.PutUint16(row[m.K:], m.Scale[n])
-		}
-	default:
-		return fmt.Errorf("no plain form of %s", m.DType)
-	}
-	return nil
 }

@@ -3,13 +3,12 @@ package pager
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 )
 
 // Fetch reads a record of the dense file that stands in no stage, such as a block of the embedding table, into mem,
 // which has room for its length rounded up to the arena's alignment. It is retried, checked, counted and traced as the
 // readers' records are, as stage -1. It returns when ctx is done even if the read hangs: mem may be written to until
-// the pass is closed, as the arena may.
+// Done, as the arena may.
 func (s *Pass) Fetch(ctx context.Context, rec Record, mem []byte) error {
 	s.mu.Lock()
 	err := s.err
@@ -40,17 +39,19 @@ func (s *Pass) fetchRecord(ctx context.Context, rec Record, mem []byte) error {
 	align := s.arena.Align
 	n := min((rec.Len+align-1)&^(align-1), src.Size()-rec.Off)
 	fail := func(err error) error { return &RecordError{File: src.Name(), Record: rec.Name, Off: rec.Off, Err: err} }
-	if rec.Off < 0 || rec.Len > n || n > int64(len(mem)) {
+	if rec.Off < 0 || rec.Len > n {
 		return fail(ErrTruncated)
 	}
-	got := uint32(0)
-	for range 2 {
-		if err := s.read(ctx, r, mem[:n], rec.Off); err != nil {
-			return fail(err)
-		}
-		if got = crc32.Checksum(mem[:rec.Len], castagnoli); got == rec.CRC || !s.p.c.Checksum {
-			return nil
-		}
+	if n > int64(len(mem)) {
+		return fail(fmt.Errorf("%d bytes of memory for the %d to be read", len(mem), n))
 	}
-	return fail(fmt.Errorf("CRC-32C %08x was written, %08x read twice: %w", rec.CRC, got, ErrChecksum))
+	mem = mem[:n]
+	err := s.read(ctx, r, mem, rec.Off)
+	if err == nil {
+		err = s.verify(ctx, r, rec, mem)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
 }

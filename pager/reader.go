@@ -56,26 +56,22 @@ func (s *Pass) fetch(ctx context.Context, r run, mem []byte) error {
 	if err := s.read(ctx, r, mem[:n], off); err != nil {
 		return s.p.errorAt(r, err)
 	}
-	if !s.p.c.Checksum {
-		return nil
-	}
 	for i := range r.count {
 		one := run{stage: r.stage, first: r.first + i, count: 1, dense: r.dense}
-		if err := s.verify(ctx, one, mem[int64(i)*s.p.strides[r.stage]:]); err != nil {
+		_, n := s.p.span(one)
+		if err := s.verify(ctx, one, s.p.record(one), mem[int64(i)*s.p.strides[r.stage]:][:n]); err != nil {
 			return s.p.errorAt(one, err)
 		}
 	}
 	return nil
 }
 
-// verify compares a record with its checksum; one that differs is read once more.
-func (s *Pass) verify(ctx context.Context, one run, mem []byte) error {
-	rec := s.p.record(one)
-	if crc32.Checksum(mem[:rec.Len], castagnoli) == rec.CRC {
+// verify compares a record, read into mem, with its checksum; one that differs is read once more.
+func (s *Pass) verify(ctx context.Context, one run, rec Record, mem []byte) error {
+	if !s.p.c.Checksum || crc32.Checksum(mem[:rec.Len], castagnoli) == rec.CRC {
 		return nil
 	}
-	_, n := s.p.span(one)
-	if err := s.attempt(ctx, one, mem[:n], rec.Off, true); err != nil {
+	if err := s.attempt(ctx, one, mem, rec.Off, true); err != nil {
 		return err
 	}
 	if got := crc32.Checksum(mem[:rec.Len], castagnoli); got != rec.CRC {

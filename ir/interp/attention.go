@@ -12,52 +12,30 @@ import (
 // prefix first, up to itself.
 func attention(c *Call) (*Tensor, error) {
 	a, q, state := c.Value.Attr.(ir.AttentionAttr), c.Args[0], c.Args[1]
-	spans, err := rowSpans(c.Args[3], c.Args[4], c.Args[5], q.Type.Dims[0].N, state.Parts[0].Type.Dims[0].N)
+	step := ir.StepData{Pos: c.Args[2].I, Seq: c.Args[3].I, Past: c.Args[4].I, Base: c.Args[5].I, Parent: c.Args[6].I}
+	spans, err := step.Spans(nil, q.Type.Dims[0].N, state.Parts[0].Type.Dims[0].N)
 	if err != nil {
 		return nil, err
 	}
 	m := mixer{q: q, k: state.Parts[0], v: state.Parts[1], out: New(c.Type), scale: a.Scale}
-	for b, s := range spans {
-		prefix, first, err := parentRows(c, spans, b)
-		if err != nil {
-			return nil, fmt.Errorf("sequence %d: %w", b, err)
-		}
-		for t := s.from; t < s.to; t++ {
-			at, from := prefix+s.past+t-s.from, 0
+	for _, s := range spans {
+		for t := s.From; t < s.To; t++ {
+			at, from := s.Prefix+s.Past+t-s.From, 0
 			if a.Window > 0 {
 				from = max(0, at+1-a.Window)
 			}
 			var rows []int
 			for j := from; j <= at; j++ {
-				if j < prefix {
-					rows = append(rows, first+j)
+				if j < s.Prefix {
+					rows = append(rows, s.First+j)
 				} else {
-					rows = append(rows, s.base+j-prefix)
+					rows = append(rows, s.Base+j-s.Prefix)
 				}
 			}
 			m.token(t, rows, nil)
 		}
 	}
 	return m.out, nil
-}
-
-// parentRows returns how many rows of its parent sequence b sees before its
-// own, and where they start. The number is the position of b's first token less
-// b's own rows.
-func parentRows(c *Call, spans []span, b int) (n, first int, err error) {
-	pos, parents, s := c.Args[2].I, c.Args[6].I, spans[b]
-	p := int(parents[b])
-	if p == -1 || s.from == s.to {
-		return 0, 0, nil
-	}
-	if p < 0 || p >= len(spans) || parents[p] != -1 {
-		return 0, 0, fmt.Errorf("parent %d is not a sequence of the step without a parent", p)
-	}
-	n = int(pos[s.from]) - s.past
-	if n < 0 || n > spans[p].rows() {
-		return 0, 0, fmt.Errorf("it starts behind %d rows of parent %d, which has %d", n, p, spans[p].rows())
-	}
-	return n, spans[p].base, nil
 }
 
 // attentionMasked attends to past and new rows alike, as the mask says, which

@@ -70,7 +70,7 @@ type frame struct {
 	module *ir.Module
 	graph  *ir.Graph
 	in     map[string]*Tensor
-	dims   dims
+	dims   ir.Dims
 }
 
 func (f *frame) run() ([]*Tensor, error) {
@@ -102,7 +102,7 @@ func (f *frame) value(v *ir.Value, args []*Tensor) (*Tensor, error) {
 	if !ok {
 		return nil, fmt.Errorf("the interpreter has no function for this op: a plug-in adds one to its table")
 	}
-	t, err := f.dims.bind(v.Type)
+	t, err := f.dims.Bind(v.Type)
 	if err != nil {
 		return nil, err
 	}

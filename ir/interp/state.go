@@ -3,6 +3,8 @@ package interp
 import (
 	"fmt"
 	"slices"
+
+	"estream/ir"
 )
 
 // appendRows writes the step's rows behind each sequence's own.
@@ -12,14 +14,15 @@ func appendRows(c *Call) (*Tensor, error) {
 	for _, p := range state.Parts {
 		capacity = min(capacity, p.Type.Dims[0].N)
 	}
-	spans, err := rowSpans(c.Args[1], c.Args[2], c.Args[3], rows[0].Type.Dims[0].N, capacity)
+	step := ir.StepData{Seq: c.Args[1].I, Past: c.Args[2].I, Base: c.Args[3].I}
+	spans, err := step.Spans(nil, rows[0].Type.Dims[0].N, capacity)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range state.Parts {
 		width := len(p.F) / max(p.Type.Dims[0].N, 1)
 		for _, s := range spans {
-			p.store((s.base+s.past)*width, rows[i].F[s.from*width:s.to*width])
+			p.store((s.Base+s.Past)*width, rows[i].F[s.From*width:s.To*width])
 		}
 	}
 	return state, nil
@@ -33,9 +36,9 @@ func (t *Tensor) store(at int, values []float32) {
 }
 
 // window returns the spans of a step over a window state [B,K-1,D].
-func window(state, seq, x *Tensor) (part *Tensor, spans []span, err error) {
+func window(state, seq, x *Tensor) (part *Tensor, spans []ir.Span, err error) {
 	part = state.Parts[0]
-	if spans, err = tokens(seq.I, x.Type.Dims[0].N); err != nil {
+	if spans, err = (ir.StepData{Seq: seq.I}).Spans(nil, x.Type.Dims[0].N, 0); err != nil {
 		return nil, nil, err
 	}
 	if n := part.Type.Dims[0].N; n != len(spans) {
@@ -45,9 +48,9 @@ func window(state, seq, x *Tensor) (part *Tensor, spans []span, err error) {
 }
 
 // history returns the rows of the window of sequence b and then its rows of x.
-func history(part *Tensor, b int, s span, x *Tensor) []float32 {
+func history(part *Tensor, b int, s ir.Span, x *Tensor) []float32 {
 	keep, d := part.Type.Dims[1].N, part.Type.Last().N
-	return slices.Concat(part.F[b*keep*d:(b+1)*keep*d], x.F[s.from*d:s.to*d])
+	return slices.Concat(part.F[b*keep*d:(b+1)*keep*d], x.F[s.From*d:s.To*d])
 }
 
 func conv(c *Call) (*Tensor, error) {
@@ -59,13 +62,13 @@ func conv(c *Call) (*Tensor, error) {
 	d, k := taps.Type.Dims[0].N, taps.Type.Dims[1].N
 	for b, s := range spans {
 		rows := history(part, b, s, x)
-		for t := range s.to - s.from {
+		for t := range s.To - s.From {
 			for ch := range d {
 				sum := 0.0
 				for j := range k {
 					sum += float64(rows[(t+j)*d+ch]) * float64(taps.F[ch*k+j])
 				}
-				out.F[(s.from+t)*d+ch] = float32(sum)
+				out.F[(s.From+t)*d+ch] = float32(sum)
 			}
 		}
 	}

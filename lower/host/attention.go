@@ -1,8 +1,6 @@
 package host
 
 import (
-	"fmt"
-
 	"estream/ir"
 	"estream/lower/host/kernel"
 )
@@ -14,8 +12,9 @@ const queryBlock = 64
 // A mixing is the loop of an attention: blocks of queries by groups of heads.
 type mixing struct {
 	kernel.Attention
-	seqs []kernel.Sequence // those with tokens in the step
-	rows int               // tokens of the step
+	spans []ir.Span         // of the step
+	seqs  []kernel.Sequence // those with tokens in the step
+	rows  int               // tokens of the step
 }
 
 func attention(x *Exec) error {
@@ -28,49 +27,23 @@ func attention(x *Exec) error {
 		Scale: float32(a.Scale), Window: a.Window, DType: k.Type.DType, Keys: k.Bytes(), Values: v.Bytes(),
 	}
 	defer func() { m.Keys, m.Values = nil, nil }()
-	seq, past, base := x.i32(3), x.i32(4), x.i32(5)
-	if err := tokens(seq, m.rows); err != nil {
+	step := ir.StepData{Pos: x.i32(2), Seq: x.i32(3), Past: x.i32(4), Base: x.i32(5), Parent: x.i32(6)}
+	spans, err := step.Spans(m.spans[:0], m.rows, k.Type.Dims[0].N)
+	if err != nil {
 		return err
 	}
-	if err := within(seq, past, base, k.Type.Dims[0].N); err != nil {
-		return err
-	}
-	m.seqs = m.seqs[:0]
+	m.spans, m.seqs = spans, m.seqs[:0]
 	products := 1 // of queries and keys
-	for b := range past {
-		n := int(seq[b+1] - seq[b])
-		if n == 0 {
+	for _, s := range spans {
+		if s.From == s.To {
 			continue
 		}
-		s := kernel.Sequence{First: int(seq[b]), Pos: int(past[b]), Base: int(base[b])}
-		if err := m.inherit(x, &s, b); err != nil {
-			return fmt.Errorf("sequence %d: %w", b, err)
-		}
-		products += n * (s.Pos + n)
-		m.seqs = append(m.seqs, s)
+		m.seqs = append(m.seqs, kernel.Sequence{First: s.From, Pos: s.Prefix + s.Past, Prefix: s.Prefix, Parent: s.First, Base: s.Base})
+		products += (s.To - s.From) * (s.Prefix + s.Rows())
 	}
 	n := ceil(m.rows, queryBlock) * m.Groups
 	cost := products * m.Heads * (m.D + m.Dv) / 32
 	return x.pool.loop(x, n, cost/max(n, 1), attendItems)
-}
-
-// inherit puts the rows of b's parent that it sees before its own.
-func (m *mixing) inherit(x *Exec, s *kernel.Sequence, b int) error {
-	pos, seq, past, base, parents := x.i32(2), x.i32(3), x.i32(4), x.i32(5), x.i32(6)
-	p := int(parents[b])
-	if p == -1 {
-		return nil
-	}
-	if p < 0 || p >= len(parents) || parents[p] != -1 {
-		return fmt.Errorf("parent %d is not a sequence of the step without a parent", p)
-	}
-	held := int(past[p]) + int(seq[p+1]-seq[p])
-	s.Prefix, s.Parent = int(pos[s.First])-s.Pos, int(base[p])
-	if s.Prefix < 0 || s.Prefix > held {
-		return fmt.Errorf("it starts behind %d rows of parent %d, which has %d", s.Prefix, p, held)
-	}
-	s.Pos += s.Prefix
-	return nil
 }
 
 // attendItems takes the last queries, which see the most keys, first.

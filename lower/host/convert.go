@@ -50,7 +50,7 @@ type spare struct {
 
 // widen decodes a float tensor.
 func widen(x *Exec) error {
-	kernel.Decode(x.out(), x.In[0].Bytes(), x.In[0].Type.DType)
+	lower.Decode(x.out(), x.In[0].Bytes(), x.In[0].Type.DType)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func packPlain(x *Exec) error {
 	t := x.In[0].Type
 	m := &quant.Matrix{DType: t.DType, N: t.Dims[0].N, K: t.Dims[1].N, Factor: 1}
 	m.F = make([]float32, m.N*m.K)
-	kernel.Decode(m.F, x.In[0].Bytes(), t.DType)
+	lower.Decode(m.F, x.In[0].Bytes(), t.DType)
 	return packInto(x, m)
 }
 

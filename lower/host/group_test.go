@@ -91,7 +91,7 @@ func newGroupRig(t testing.TB, c *compiled, g *ir.Graph, call groupCall) *rig {
 				require.NoError(t, err)
 				require.NoError(t, c.packing.Pack(at[:n], matrixOf(x)))
 			} else {
-				kernel.Encode(at, x.F, x.Type.DType)
+				lower.Encode(at, x.F, x.Type.DType)
 			}
 			e.Factors = append(e.Factors, matrixOf(x).Factor)
 		}

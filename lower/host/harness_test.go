@@ -103,7 +103,7 @@ func (r *rig) weight(w *ir.Value, x *interp.Tensor) lower.Buffer {
 		require.NoError(r.t, err)
 		b := r.buffer(x.Type, n)
 		require.True(r.t, m.DType.Float(), "tables of w8 are for other tests")
-		kernel.Encode(b.Bytes(), m.F, m.DType)
+		lower.Encode(b.Bytes(), m.F, m.DType)
 		return b
 	}
 	n, err := r.c.packing.Size(x.Type)
@@ -205,9 +205,9 @@ func randomOf(t testing.TB, r *rand.Rand, ty ir.Type) *interp.Tensor {
 
 func rounded(d ir.DType, v float32) float32 {
 	b := lower.Buffer{Mem: goMem(make([]byte, 4)), Len: 4}.Bytes()
-	kernel.Encode(b, []float32{v}, d)
+	lower.Encode(b, []float32{v}, d)
 	out := []float32{0}
-	kernel.Decode(out, b, d)
+	lower.Decode(out, b, d)
 	return out[0]
 }
 
@@ -232,7 +232,7 @@ func store(b lower.Buffer, x *interp.Tensor) {
 	}
 	switch d := b.Type.DType; {
 	case d.Float():
-		kernel.Encode(b.Bytes(), x.F, d)
+		lower.Encode(b.Bytes(), x.F, d)
 	case d == ir.I32:
 		copy(lower.I32(b.Bytes()), x.I)
 	case d.Activation():
@@ -250,7 +250,7 @@ func load(b lower.Buffer) *interp.Tensor {
 	}
 	switch d := b.Type.DType; {
 	case d.Float():
-		kernel.Decode(x.F, b.Bytes(), d)
+		lower.Decode(x.F, b.Bytes(), d)
 	case d == ir.I32:
 		copy(x.I, lower.I32(b.Bytes()))
 	case d.Activation():

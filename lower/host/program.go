@@ -149,7 +149,7 @@ func (p *program) layout(dims lower.Dims) ([]int64, error) {
 			most = max(most, lower.RoundUp(n, lower.Align))
 		}
 		if total += most; total < 0 || total > maxBytes {
-			return nil, fmt.Errorf("the workspace at %v is larger than %d bytes", dims, int64(maxBytes))
+			return nil, fmt.Errorf("the workspace%s is larger than %d bytes", dims, int64(maxBytes))
 		}
 		offsets = append(offsets, total)
 	}

@@ -97,6 +97,12 @@ func testMalformed(t *testing.T, b lower.Backend, o Options) {
 			}
 		}})
 	}
+	state.malformed(t, b, o, flaw{"two sequences on the same rows", func(c *lower.Call) {
+		b := &c.In[6]
+		base := slices.Clone(lower.I32(b.Bytes()))
+		base[1] = base[0]
+		b.Mem, b.Off = lower.Wrap(base), 0
+	}})
 	y := gated(ir.F32, ir.F32, 24, 40)
 	for _, f := range append(flaws(), groupFlaws()...) {
 		y.malformed(t, b, o, f)

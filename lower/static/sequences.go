@@ -6,25 +6,17 @@ import (
 	"fmt"
 	"slices"
 
+	"estream/ir"
 	"estream/lower"
 )
 
 // A step is which inputs of a graph say what its tokens are.
 type step struct{ pos, seq, past, base, parent int }
 
-// A sequence is what one sequence of a step holds. Its rows are counted from the
-// first of its parent's prefix: row i is row first+i of the state while i is
-// less than prefix, and row base+i-prefix after that.
-type sequence struct {
-	from, to      int // its tokens
-	prefix, first int
-	past, base    int
-	parent        int
-}
-
-// A chunk is the part of a sequence that one run takes.
+// A chunk is the part of a sequence that one run takes. Rows of the sequence are
+// counted from the first of its parent's prefix.
 type chunk struct {
-	sequence
+	ir.Span
 	from, to int // its tokens
 	old, end int // rows old to end-1 stand before it, and are seen
 	tier     *tier
@@ -33,17 +25,17 @@ type chunk struct {
 // runSequences runs a graph with a growing state over the chunks of each
 // sequence. Parents come first: a child sees their new rows.
 func (p *program) runSequences(ctx context.Context, c *lower.Call, dims lower.Dims) error {
-	seqs, err := p.sequences(c, dims)
+	spans, err := p.spans(c, dims[p.rows.Sym])
 	if err != nil {
 		return err
 	}
 	var chunks []chunk
-	for b, s := range seqs {
+	for b, s := range spans {
 		if chunks, err = p.cut(chunks, s); err != nil {
 			return fmt.Errorf("sequence %d: %w", b, err)
 		}
 	}
-	slices.SortStableFunc(chunks, func(a, b chunk) int { return cmp.Compare(min(a.parent, 0), min(b.parent, 0)) })
+	slices.SortStableFunc(chunks, func(a, b chunk) int { return cmp.Compare(min(a.Parent, 0), min(b.Parent, 0)) })
 	parts := c.In[p.state].Parts()
 	for _, k := range chunks {
 		fill := func(s slot) { p.fill(c, s, k, parts) }
@@ -55,63 +47,27 @@ func (p *program) runSequences(ctx context.Context, c *lower.Call, dims lower.Di
 	return nil
 }
 
-// sequences reads and checks the step.
-func (p *program) sequences(c *lower.Call, dims lower.Dims) ([]sequence, error) {
+// spans reads and checks the step.
+func (p *program) spans(c *lower.Call, tokens int) ([]ir.Span, error) {
 	in := func(i int) []int32 {
 		b := c.In[i]
 		return lower.I32(b.Bytes())[:b.Type.Dims[0].N]
 	}
-	pos, seq, past, base, parent := in(p.step.pos), in(p.step.seq), in(p.step.past), in(p.step.base), in(p.step.parent)
-	tokens, capacity := len(pos), c.In[p.state].Type.Parts[0].Dims[0].N
-	if len(seq) != len(past)+1 || len(base) != len(past) || len(parent) != len(past) || tokens != dims[p.rows.Sym] {
-		return nil, fmt.Errorf("a step of %d positions, %d bounds, %d pasts, %d bases and %d parents", tokens, len(seq), len(past), len(base), len(parent))
-	}
-	if seq[0] != 0 || int(seq[len(past)]) != tokens || !slices.IsSorted(seq) {
-		return nil, fmt.Errorf("seq is %v, want it to ascend from 0 to %d", seq, tokens)
-	}
-	seqs := make([]sequence, len(past))
-	for b := range seqs {
-		s := sequence{from: int(seq[b]), to: int(seq[b+1]), past: int(past[b]), base: int(base[b]), parent: int(parent[b])}
-		if s.past < 0 || s.base < 0 || s.base+s.past+s.to-s.from > capacity {
-			return nil, fmt.Errorf("sequence %d: base %d, past %d and %d new rows do not fit the state's %d rows", b, s.base, s.past, s.to-s.from, capacity)
-		}
-		seqs[b] = s
-	}
-	for b := range seqs {
-		if err := seqs[b].join(seqs, pos); err != nil {
-			return nil, fmt.Errorf("sequence %d: %w", b, err)
-		}
-	}
-	return seqs, nil
-}
-
-// join finds what s sees of its parent.
-func (s *sequence) join(all []sequence, pos []int32) error {
-	if s.parent == -1 || s.from == s.to {
-		return nil
-	}
-	if s.parent < -1 || s.parent >= len(all) || all[s.parent].parent != -1 {
-		return fmt.Errorf("parent %d is not a sequence of the step without a parent", s.parent)
-	}
-	p := all[s.parent]
-	s.prefix, s.first = int(pos[s.from])-s.past, p.base
-	if rows := p.past + p.to - p.from; s.prefix < 0 || s.prefix > rows {
-		return fmt.Errorf("it starts behind %d rows of parent %d, which has %d", s.prefix, s.parent, rows)
-	}
-	return nil
+	d := ir.StepData{Pos: in(p.step.pos), Seq: in(p.step.seq), Past: in(p.step.past), Base: in(p.step.base), Parent: in(p.step.parent)}
+	return d.Spans(nil, tokens, c.In[p.state].Type.Parts[0].Dims[0].N)
 }
 
 // cut appends the chunks of a sequence.
-func (p *program) cut(to []chunk, s sequence) ([]chunk, error) {
-	for from := s.from; from < s.to; {
-		k := chunk{sequence: s, from: from, to: min(s.to, from+p.largest())}
-		k.end = s.prefix + s.past + from - s.from
+func (p *program) cut(to []chunk, s ir.Span) ([]chunk, error) {
+	for from := s.From; from < s.To; {
+		k := chunk{Span: s, from: from, to: min(s.To, from+p.largest())}
+		k.end = s.Prefix + s.Past + from - s.From
 		if p.window > 0 {
 			k.old = max(0, k.end-p.window+1)
 		}
 		if k.tier = p.pick(k.to-k.from, k.end-k.old); k.tier == nil {
 			return nil, fmt.Errorf("%d rows stand before token %d, and the largest tier of S takes %d: give the device a larger tier of S, or make the context shorter",
-				k.end-k.old, from-s.from, p.tiers[len(p.tiers)-1].past)
+				k.end-k.old, from-s.From, p.tiers[len(p.tiers)-1].past)
 		}
 		to, from = append(to, k), k.to
 	}
@@ -124,9 +80,9 @@ func (p *program) fill(c *lower.Call, s slot, k chunk, parts []lower.Buffer) {
 	case mask:
 		p.fillMask(s, k)
 	case state:
-		split := max(k.old, min(k.end, k.prefix))
-		n := copyRows(s.Buffer, 0, parts[s.i], k.first+k.old, split-k.old)
-		n += copyRows(s.Buffer, n, parts[s.i], k.base+split-k.prefix, k.end-split)
+		split := max(k.old, min(k.end, k.Prefix))
+		n := copyRows(s.Buffer, 0, parts[s.i], k.First+k.old, split-k.old)
+		n += copyRows(s.Buffer, n, parts[s.i], k.Base+split-k.Prefix, k.end-split)
 		clear(s.Rows(n, s.Type.Dims[0].N).Bytes())
 	default:
 		fillRows(c, s, k.from, k.to)
@@ -139,7 +95,7 @@ func drain(c *lower.Call, s slot, k chunk, parts []lower.Buffer) {
 		drainRows(c, s, k.from, k.to)
 		return
 	}
-	at := k.base + k.past + k.from - k.sequence.from
+	at := k.Base + k.Past + k.from - k.From
 	copyRows(parts[s.i], at, s.Buffer, 0, k.to-k.from)
 }
 

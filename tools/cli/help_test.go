@@ -17,7 +17,7 @@ func commands(a *App) []*cobra.Command {
 	return slices.DeleteFunc(a.root().Commands(), func(c *cobra.Command) bool { return c.Name() == "completion" })
 }
 
-func main(args ...string) (code int, out, errors string) {
+func command(args ...string) (code int, out, errors string) {
 	var o, e bytes.Buffer
 	app := Default()
 	app.Stdout, app.Stderr = &o, &e
@@ -26,13 +26,13 @@ func main(args ...string) (code int, out, errors string) {
 
 // Every command says what it is for, and prints JSON if asked.
 func TestCommands(t *testing.T) {
-	_, help, _ := main("--help")
+	_, help, _ := command("--help")
 	for _, c := range commands(Default()) {
 		require.NotEmpty(t, c.Short, c.Name())
 		require.NotEmpty(t, c.Long+c.Example, c.Name())
 		require.Contains(t, help, "\n  "+c.Name()+" ", c.Name())
-		code, out, _ := main("help", c.Name())
-		_, same, _ := main(c.Name(), "--help")
+		code, out, _ := command("help", c.Name())
+		_, same, _ := command(c.Name(), "--help")
 		require.Equal(t, []any{0, same}, []any{code, out}, c.Name())
 		if c.Name() != "help" {
 			require.NotNil(t, c.Flags().Lookup("json"), "%s has no --json", c.Name())
@@ -77,7 +77,7 @@ func split(t testing.TB, line string) []string {
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		code, out, errors := main("completion", shell)
+		code, out, errors := command("completion", shell)
 		require.Equal(t, 0, code, shell)
 		require.Empty(t, errors, shell)
 		require.Contains(t, out, "estream", shell)
@@ -107,14 +107,14 @@ func TestCompletion(t *testing.T) {
 		{"help ver|", "verify\tRead a whole package and compare every checksum\n:4\n"},
 	} {
 		args := strings.Split(strings.TrimSuffix(c.line, "|"), " ")
-		code, out, _ := main(append([]string{"__complete"}, args...)...)
+		code, out, _ := command(append([]string{"__complete"}, args...)...)
 		require.Equal(t, []any{0, c.want}, []any{code, out}, "%q", c.line)
 	}
 }
 
 func TestManual(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
-	code, out, _ := main("manual", dir)
+	code, out, _ := command("manual", dir)
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^\S+man1: \d+ pages, see man -l \S+/estream.1\n$`, out)
 	for _, c := range commands(Default()) {
@@ -149,7 +149,7 @@ print one JSON object
 estream(1)
 `, string(page))
 
-	code, out, _ = main("manual", "--json", dir)
+	code, out, _ = command("manual", "--json", dir)
 	require.Equal(t, 0, code)
 	require.Contains(t, out, "estream-verify.1")
 }

@@ -130,7 +130,7 @@ func TestDeterministic(t *testing.T) {
 func TestRefused(t *testing.T) {
 	taken := t.TempDir()
 	huge := edited(t, `"hidden_size": 64`, `"hidden_size": 65536`, `"intermediate_size": 32`, `"intermediate_size": 65536`,
-		`"num_hidden_layers": 3`, `"num_hidden_layers": 64`, `"num_experts": 8`, `"num_experts": 512`) // over 200 TB
+		`"num_hidden_layers": 3`, `"num_hidden_layers": 4`, `"num_experts": 8`, `"num_experts": 512`) // 13 TB in w4
 	for _, c := range []struct{ name, config, dir, want string }{
 		{"no file", "no/config.json", "p", "no/config.json: no such file"},
 		{"unknown architecture", edited(t, "OlmoeForCausalLM", "GPT5ForCausalLM"), "p", `unknown architecture "GPT5ForCausalLM"`},

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"estream/ir"
+	"estream/lower"
 )
 
 func TestNoAllocation(t *testing.T) {
@@ -34,8 +35,8 @@ func TestNoAllocation(t *testing.T) {
 		table := &Table{DType: d, K: k, Data: encoded(4*k, d, 3)}
 		check("Table.Rows", func() { _ = table.Rows(dst, pos) })
 		bytes := make([]byte, 4*len(x))
-		check("Encode", func() { Encode(bytes, x, d) })
-		check("Decode", func() { Decode(dst, bytes, d) })
+		check("Encode", func() { lower.Encode(bytes, x, d) })
+		check("Decode", func() { lower.Decode(dst, bytes, d) })
 	}
 	check("QuantizeA8", func() { _ = QuantizeA8(a8, x, rows, k, false) })
 	check("RMSNorm", func() { RMSNorm(dst, x, y[:k], 1e-5) })

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"estream/ir"
+	"estream/lower"
 )
 
 // A cache is a state of rows, NaN where nothing was put.
@@ -31,10 +32,10 @@ func (c *cache) put(row, j int, seed uint64) {
 // sync rounds all rows to the state's type, and keeps them so rounded.
 func (c *cache) sync() {
 	c.Keys, c.Values = make([]byte, 4*len(c.keys)), make([]byte, 4*len(c.values))
-	Encode(c.Keys, c.keys, c.DType)
-	Encode(c.Values, c.values, c.DType)
-	Decode(c.keys, c.Keys, c.DType)
-	Decode(c.values, c.Values, c.DType)
+	lower.Encode(c.Keys, c.keys, c.DType)
+	lower.Encode(c.Values, c.values, c.DType)
+	lower.Decode(c.keys, c.Keys, c.DType)
+	lower.Decode(c.values, c.Values, c.DType)
 }
 
 // naive is attention of one q over the rows given, in float64.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"estream/ir"
+	"estream/lower"
 )
 
 // gops reports two operations for each of n multiply-adds an iteration.
@@ -81,7 +82,7 @@ func BenchmarkRows(b *testing.B) {
 		{"quantize blocks", func() { _ = QuantizeA8(a8, x, rows, k, true) }},
 		{"rope", func() { Rotary{Heads: 16, D: 128, Theta: 1e4}.Apply(dst, x, pos) }},
 		{"topk 8 of 64", func() { _ = TopK(ids, x, 64, 8) }},
-		{"encode bf16", func() { Encode(a8, x, ir.BF16) }},
+		{"encode bf16", func() { lower.Encode(a8, x, ir.BF16) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(4 * rows * k)

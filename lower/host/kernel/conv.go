@@ -25,15 +25,14 @@ func Conv(dst, x, taps []float32, win *Window, seq []int32, from, to int) {
 		first, n := int(seq[b]), int(seq[b+1]-seq[b])
 		for i := range n {
 			for c := from; c < to; c++ {
-				sum := 0.0
+				sum, v := 0.0, [1]float32{}
 				for j, tap := range taps[c*(win.Keep+1) : (c+1)*(win.Keep+1)] {
-					var v float32
 					if at := i - win.Keep + j; at >= 0 {
-						v = x[(first+at)*win.D+c]
+						v[0] = x[(first+at)*win.D+c]
 					} else {
-						v = plain(win.row(b, i+j)[c*win.DType.Bits()/8:], win.DType)
+						lower.Decode(v[:], win.row(b, i+j)[c*win.DType.Bits()/8:], win.DType)
 					}
-					sum += float64(tap) * float64(v)
+					sum += float64(tap) * float64(v[0])
 				}
 				dst[(first+i)*win.D+c] = float32(sum)
 			}
@@ -51,7 +50,7 @@ func Shift(win *Window, seq []int32, x []float32) {
 				copy(win.row(b, i), win.row(b, at))
 			} else {
 				row := first + at - win.Keep
-				Encode(win.row(b, i), x[row*win.D:(row+1)*win.D], win.DType)
+				lower.Encode(win.row(b, i), x[row*win.D:(row+1)*win.D], win.DType)
 			}
 		}
 	}

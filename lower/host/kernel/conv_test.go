@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"estream/ir"
+	"estream/lower"
 )
 
 // TestConv runs sequences in chunks of any length and compares with the whole.
@@ -18,8 +19,8 @@ func TestConv(t *testing.T) {
 			for i, n := range lens {
 				x := normal(n*d, uint64(i+2))
 				b := make([]byte, 4*len(x))
-				Encode(b, x, dtype) // values that a window keeps without loss
-				Decode(x, b, dtype)
+				lower.Encode(b, x, dtype) // values that a window keeps without loss
+				lower.Decode(x, b, dtype)
 				seqs = append(seqs, x)
 			}
 			got := make([][]float32, len(lens))

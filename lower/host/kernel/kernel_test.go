@@ -8,6 +8,7 @@ import (
 
 	"estream/ir"
 	"estream/ir/quant"
+	"estream/lower"
 )
 
 // normal returns n values of a normal distribution.
@@ -54,6 +55,6 @@ func quantized(t testing.TB, rows, k int, blocks bool) []byte {
 // encoded returns n random numbers of a plain type.
 func encoded(n int, d ir.DType, seed uint64) []byte {
 	b := make([]byte, n*d.Bits()/8)
-	Encode(b, normal(n, seed), d)
+	lower.Encode(b, normal(n, seed), d)
 	return b
 }

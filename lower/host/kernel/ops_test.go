@@ -251,7 +251,7 @@ func TestTable(t *testing.T) {
 		for n := range rows {
 			if d != ir.W8 {
 				row := make([]byte, k*d.Bits()/8)
-				Encode(row, m.F[n*k:(n+1)*k], d)
+				lower.Encode(row, m.F[n*k:(n+1)*k], d)
 				table.Data = append(table.Data, row...)
 				continue
 			}
@@ -280,8 +280,8 @@ func TestEncodeDecode(t *testing.T) {
 		ir.BF16: func(v float32) float32 { return quant.FromBF16(quant.BF16(v)) },
 	} {
 		b, got := make([]byte, 4*len(x)), make([]float32, len(x))
-		Encode(b, x, d)
-		Decode(got, b, d)
+		lower.Encode(b, x, d)
+		lower.Decode(got, b, d)
 		for i, v := range x {
 			require.Equal(t, round(v), got[i], "%s of %g", d, v)
 		}

@@ -81,7 +81,9 @@ func TestLayout(t *testing.T) {
 						at := w.Data[p*stride:]
 						switch {
 						case !d.Encoded():
-							got = plain(at[(i*32+c)*d.Bits()/8:], d)
+							number := []float32{0}
+							lower.Decode(number, at[(i*32+c)*d.Bits()/8:], d)
+							got = number[0]
 						case d == ir.W8:
 							got = float32(int(at[i/4*128+c/16*64+c%16*4+i%4]) - 128)
 						default:

@@ -8,44 +8,6 @@ import (
 	"estream/lower"
 )
 
-// Decode sets dst to the len(dst) numbers of d (f32, f16 or bf16) at the start of src.
-func Decode(dst []float32, src []byte, d ir.DType) {
-	switch d {
-	case ir.F32:
-		copy(dst, lower.F32(src))
-	case ir.BF16:
-		for i, h := range lower.U16(src)[:len(dst)] {
-			dst[i] = quant.FromBF16(h)
-		}
-	case ir.F16:
-		for i, h := range lower.U16(src)[:len(dst)] {
-			dst[i] = quant.FromF16(h)
-		}
-	default:
-		panic(fmt.Sprintf("kernel: decode %s", d))
-	}
-}
-
-// Encode rounds src to numbers of d (f32, f16 or bf16) at the start of dst.
-func Encode(dst []byte, src []float32, d ir.DType) {
-	switch d {
-	case ir.F32:
-		copy(lower.F32(dst), src)
-	case ir.BF16:
-		out := lower.U16(dst)[:len(src)]
-		for i, v := range src {
-			out[i] = quant.BF16(v)
-		}
-	case ir.F16:
-		out := lower.U16(dst)[:len(src)]
-		for i, v := range src {
-			out[i] = quant.F16(v)
-		}
-	default:
-		panic(fmt.Sprintf("kernel: encode %s", d))
-	}
-}
-
 // A Table is a plain weight [U,K]: f32, f16, bf16, or w8 whose rows are K codes
 // and an f16 scale.
 type Table struct {
@@ -68,7 +30,7 @@ func (t *Table) Rows(dst []float32, ids []int32) error {
 		}
 		row, out := t.Data[int(id)*size:(int(id)+1)*size], dst[i*t.K:(i+1)*t.K]
 		if t.DType != ir.W8 {
-			Decode(out, row, t.DType)
+			lower.Decode(out, row, t.DType)
 			continue
 		}
 		s := quant.FromF16(uint16(row[t.K])|uint16(row[t.K+1])<<8) * t.Factor

@@ -4,17 +4,21 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"estream/ir"
+	"estream/lower"
 )
 
 // a8Block is how many values share a scale in a8g128.
 const a8Block = 128
 
-// A8RowBytes is the distance between rows of K quantized values, lower.RowBytes of
-// a8 or, where blocks is set, of a8g128.
-func A8RowBytes(k int, blocks bool) int { return a8Scales(k) + (4*a8Groups(k, blocks)+63)&^63 }
-
-// a8Scales is where the f32 scales of a row start.
-func a8Scales(k int) int { return (k + 63) &^ 63 }
+// a8Row is lower.ActivationRow of a8 or, where blocks is set, of a8g128.
+func a8Row(k int, blocks bool) (scales, size int) {
+	if blocks {
+		return lower.ActivationRow(ir.A8G128, k)
+	}
+	return lower.ActivationRow(ir.A8, k)
+}
 
 func a8Groups(k int, blocks bool) int {
 	if blocks {
@@ -28,7 +32,8 @@ func a8Groups(k int, blocks bool) int {
 // a row or block; one of zeros, or so small that 1/s is infinite, has s = 0 and
 // codes 0. Gaps of dst are zeroed. An infinity or NaN is an error that names the row.
 func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
-	stride, n, at := A8RowBytes(k, blocks), a8Groups(k, blocks), a8Scales(k)
+	n := a8Groups(k, blocks)
+	at, stride := a8Row(k, blocks)
 	for r := range rows {
 		row, out := x[r*k:(r+1)*k], dst[r*stride:(r+1)*stride]
 		clear(out[k:])

@@ -11,16 +11,6 @@ import (
 	"estream/lower"
 )
 
-func TestA8RowBytes(t *testing.T) {
-	for _, k := range []int{1, 63, 64, 65, 128, 1024, 2048, 7168} {
-		require.EqualValues(t, lower.RowBytes(ir.Tensor(ir.A8, ir.N(3), ir.N(k))), A8RowBytes(k, false), "a8 %d", k)
-		require.EqualValues(t, lower.ScaleOffset(ir.Tensor(ir.A8, ir.N(3), ir.N(k))), a8Scales(k), "a8 %d", k)
-		if k%128 == 0 {
-			require.EqualValues(t, lower.RowBytes(ir.Tensor(ir.A8G128, ir.N(3), ir.N(k))), A8RowBytes(k, true), "a8g128 %d", k)
-		}
-	}
-}
-
 func TestQuantizeA8(t *testing.T) {
 	for _, c := range []struct {
 		name  string

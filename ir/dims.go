@@ -1,16 +1,17 @@
-package lower
+package ir
 
 import (
 	"fmt"
-
-	"estream/ir"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Dims binds symbols to extents.
 type Dims map[string]int
 
 // Of returns the extent of d, or an error for a symbol that is not bound.
-func (m Dims) Of(d ir.Dim) (int, error) {
+func (m Dims) Of(d Dim) (int, error) {
 	if d.Sym == "" {
 		return d.N, nil
 	}
@@ -22,7 +23,7 @@ func (m Dims) Of(d ir.Dim) (int, error) {
 }
 
 // Bind returns t with its symbols replaced by numbers.
-func (m Dims) Bind(t ir.Type) (ir.Type, error) {
+func (m Dims) Bind(t Type) (Type, error) {
 	out := t
 	out.Dims, out.Parts = nil, nil
 	for _, d := range t.Dims {
@@ -30,7 +31,7 @@ func (m Dims) Bind(t ir.Type) (ir.Type, error) {
 		if err != nil {
 			return out, fmt.Errorf("type %s: %w", t, err)
 		}
-		out.Dims = append(out.Dims, ir.N(n))
+		out.Dims = append(out.Dims, N(n))
 	}
 	for _, p := range t.Parts {
 		b, err := m.Bind(p)
@@ -44,9 +45,9 @@ func (m Dims) Bind(t ir.Type) (ir.Type, error) {
 
 // Match binds the symbols of want so that it becomes got, whose extents are
 // numbers; it is an error if they cannot be equal.
-func (m Dims) Match(want, got ir.Type) error {
+func (m Dims) Match(want, got Type) error {
 	if want.DType != got.DType || want.Kind != got.Kind || len(want.Dims) != len(got.Dims) || len(want.Parts) != len(got.Parts) {
-		return fmt.Errorf("type is %s, want %s", got, want)
+		return fmt.Errorf("type is %s, want %s%s", got, want, m)
 	}
 	for i, w := range want.Dims {
 		n := got.Dims[i].N
@@ -56,7 +57,7 @@ func (m Dims) Match(want, got ir.Type) error {
 		case w.Sym != "" && !bound && n >= w.N:
 			m[w.Sym] = n - w.N
 		default:
-			return fmt.Errorf("type is %s, want %s with %v", got, want, map[string]int(m))
+			return fmt.Errorf("type is %s, want %s%s", got, want, m)
 		}
 	}
 	for i := range want.Parts {
@@ -65,4 +66,16 @@ func (m Dims) Match(want, got ir.Type) error {
 		}
 	}
 	return nil
+}
+
+// String lists what is bound, for errors: " with S=8 T=3".
+func (m Dims) String() string {
+	var b strings.Builder
+	for _, sym := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(&b, " %s=%d", sym, m[sym])
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return " with" + b.String()
 }

@@ -124,47 +124,13 @@ func TestManual(t *testing.T) {
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "estream-verify.1"))
 	require.NoError(t, err)
-	require.Equal(t, `.TH "ESTREAM-VERIFY" "1" "" "estream" "estream manual"
-.SH NAME
-estream\-verify \- Read a whole package and compare every checksum
-.SH SYNOPSIS
-estream verify [flags] PACKAGE
-.SH DESCRIPTION
-Read a whole package and compare every checksum.
-.SH OPTIONS
-.TP
-\-h, \-\-help
-help for verify
-.TP
-\-\-json
-print one JSON object
-.SH EXAMPLES
-.PP
-.nf
-  estream verify olmoe.estream
-.fi
-.SH EXIT STATUS
-0 success, 1 failure, 2 wrong usage, 130 interrupted
-.SH SEE ALSO
-estream(1)
-`, string(page))
+	for _, want := range []string{"ESTREAM-VERIFY", "Read a whole package and compare every checksum", "\\fB--json\\fP", "estream verify olmoe.estream", "estream(1)"} {
+		require.Contains(t, string(page), want)
+	}
 
 	code, out, _ = command("manual", "--json", dir)
 	require.Equal(t, 0, code)
 	require.Contains(t, out, "estream-verify.1")
-}
-
-func TestRoff(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"a-b", `a\-b`},
-		{`C:\x`, `C:\ex`},
-		{".safetensors", `\&.safetensors`},
-		{"'tis", `\&'tis`},
-		{"one\n  two\n\nthree", "one\n.PP\n.nf\n  two\n.fi\n.PP\nthree"},
-		{"  one\n  two", ".PP\n.nf\n  one\n  two\n.fi"},
-	} {
-		require.Equal(t, c.want, paragraphs(c.text), "%q", c.text)
-	}
 }
 
 // Only a terminal gets colours.

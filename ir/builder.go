@@ -130,23 +130,57 @@ func (b *Builder) RMSNorm(x *Value, name string, eps float64) *Value {
 	return b.Named(b.prefix+name, b.Op(RMSNorm, EpsAttr{eps}, x, b.Weight(name+".weight")))
 }
 
+// The methods from here to Reshape append the op of their name; Op.Doc says what
+// the result is.
+
+// Embed appends Embed.
 func (b *Builder) Embed(table, ids *Value) *Value { return b.Op(Embed, nil, table, ids) }
-func (b *Builder) Add(x, y *Value) *Value         { return b.Op(Add, nil, x, y) }
-func (b *Builder) Sub(x, y *Value) *Value         { return b.Op(Sub, nil, x, y) }
-func (b *Builder) Mul(x, y *Value) *Value         { return b.Op(Mul, nil, x, y) }
-func (b *Builder) Div(x, y *Value) *Value         { return b.Op(Div, nil, x, y) }
+
+// Add appends Add; y may be a vector or a column.
+func (b *Builder) Add(x, y *Value) *Value { return b.Op(Add, nil, x, y) }
+
+// Sub appends Sub; y as in Add.
+func (b *Builder) Sub(x, y *Value) *Value { return b.Op(Sub, nil, x, y) }
+
+// Mul appends Mul; y as in Add.
+func (b *Builder) Mul(x, y *Value) *Value { return b.Op(Mul, nil, x, y) }
+
+// Div appends Div; y as in Add.
+func (b *Builder) Div(x, y *Value) *Value { return b.Op(Div, nil, x, y) }
+
+// Affine appends Affine: x*mul + add.
 func (b *Builder) Affine(x *Value, mul, add float64) *Value {
 	return b.Op(Affine, AffineAttr{mul, add}, x)
 }
-func (b *Builder) Sum(x *Value) *Value                  { return b.Op(Sum, nil, x) }
-func (b *Builder) SiLU(x *Value) *Value                 { return b.Op(SiLU, nil, x) }
-func (b *Builder) Sigmoid(x *Value) *Value              { return b.Op(Sigmoid, nil, x) }
-func (b *Builder) Softmax(x *Value) *Value              { return b.Op(Softmax, nil, x) }
+
+// Sum appends Sum, over the last axis.
+func (b *Builder) Sum(x *Value) *Value { return b.Op(Sum, nil, x) }
+
+// SiLU appends SiLU.
+func (b *Builder) SiLU(x *Value) *Value { return b.Op(SiLU, nil, x) }
+
+// Sigmoid appends Sigmoid.
+func (b *Builder) Sigmoid(x *Value) *Value { return b.Op(Sigmoid, nil, x) }
+
+// Softmax appends Softmax, over the last axis.
+func (b *Builder) Softmax(x *Value) *Value { return b.Op(Softmax, nil, x) }
+
+// Clamp appends Clamp: x held within ±limit.
 func (b *Builder) Clamp(x *Value, limit float64) *Value { return b.Op(Clamp, LimitAttr{limit}, x) }
-func (b *Builder) Slice(x *Value, from, to int) *Value  { return b.Op(Slice, SliceAttr{from, to}, x) }
-func (b *Builder) Concat(xs ...*Value) *Value           { return b.Op(Concat, nil, xs...) }
-func (b *Builder) TopK(x *Value, k int) *Value          { return b.Op(TopK, TopKAttr{k}, x) }
-func (b *Builder) Gather(x, ids *Value) *Value          { return b.Op(Gather, nil, x, ids) }
+
+// Slice appends Slice: elements from..to-1 of the last axis.
+func (b *Builder) Slice(x *Value, from, to int) *Value { return b.Op(Slice, SliceAttr{from, to}, x) }
+
+// Concat appends Concat, along the last axis.
+func (b *Builder) Concat(xs ...*Value) *Value { return b.Op(Concat, nil, xs...) }
+
+// TopK appends TopK: the places of the k largest.
+func (b *Builder) TopK(x *Value, k int) *Value { return b.Op(TopK, TopKAttr{k}, x) }
+
+// Gather appends Gather: elements of the last axis.
+func (b *Builder) Gather(x, ids *Value) *Value { return b.Op(Gather, nil, x, ids) }
+
+// Reshape appends Reshape.
 func (b *Builder) Reshape(x *Value, dims ...Dim) *Value { return b.Op(Reshape, ReshapeAttr{dims}, x) }
 
 // RoPE rotates x [T,H,D] by the step's positions.

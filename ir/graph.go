@@ -23,6 +23,23 @@ type Value struct {
 // String returns how other values refer to v.
 func (v *Value) String() string { return fmt.Sprintf("%%%d", v.ID) }
 
+// Label names v for people: "%3:attn.q = matmul", or "%3 = matmul".
+func (v *Value) Label() string {
+	if v.Name == "" {
+		return fmt.Sprintf("%s = %s", v, v.Op)
+	}
+	return fmt.Sprintf("%s:%s = %s", v, v.Name, v.Op)
+}
+
+// Infer sets v's type again, after those of its operands have changed.
+func (v *Value) Infer() error {
+	t, err := v.Op.infer(typesOf(v.Args), v.Attr, v.Type)
+	if err == nil {
+		v.Type = t
+	}
+	return err
+}
+
 // Overwrites returns the operand that v is written over, or nil. An attribute
 // that names no operand, which Verify refuses, overwrites none.
 func (v *Value) Overwrites() *Value {
@@ -55,6 +72,16 @@ func (g *Graph) all(op *Op) []*Value {
 		}
 	}
 	return vs
+}
+
+// Callee returns the name of the graph that g's experts call; "" if none do.
+func (g *Graph) Callee() string {
+	for _, v := range g.Values {
+		if a, ok := v.Attr.(ExpertsAttr); ok && a.Callee != "" {
+			return a.Callee
+		}
+	}
+	return ""
 }
 
 // Value returns the value of a name, or nil.

@@ -2,6 +2,11 @@ package ir_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +100,40 @@ func TestRoundTrip(t *testing.T) {
 	for _, op := range ir.CoreOps() {
 		require.Contains(t, used, op.Name, "the sample leaves an op out")
 	}
+}
+
+// TestCoreOps finds variables of this package that are ops and not in CoreOps.
+func TestCoreOps(t *testing.T) {
+	var want, got []string
+	for _, op := range ir.CoreOps() {
+		got = append(got, op.Name)
+	}
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(g, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.CompositeLit); ok {
+					if id, ok := lit.Type.(*ast.Ident); ok && id.Name == "Op" {
+						name, err := strconv.Unquote(lit.Elts[0].(*ast.KeyValueExpr).Value.(*ast.BasicLit).Value)
+						require.NoError(t, err)
+						want = append(want, name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	require.ElementsMatch(t, want, got)
 }
 
 func FuzzParse(f *testing.F) {

@@ -23,6 +23,10 @@ type Op struct {
 	// trust Operands and Attr to be right. Nil: the type is declared.
 	Infer func(args []Type, attr any) (Type, error)
 
+	// Columnwise says that a column of the result depends on the same column of
+	// the operands alone, so that the op may work on some of the columns.
+	Columnwise bool
+
 	Doc string // one line: what the result is
 }
 

@@ -29,15 +29,15 @@ var (
 
 	Embed     = &Op{Name: "embed", Operands: "ti", Infer: inferEmbed, Doc: "f32[T,H]: rows of table [U,H] picked by ids [T]"}
 	MatMul    = &Op{Name: "matmul", Operands: "tt", Infer: inferMatMul, Doc: "f32[...,N]: x [...,K] times the transpose of w [N,K]; an a8 x meets an encoded w in whole numbers"}
-	Add       = &Op{Name: "add", Operands: "tt", Infer: inferElementwise, Doc: "x + y; y has x's extents, or is a vector over the last axis, or has 1 there"}
-	Sub       = &Op{Name: "sub", Operands: "tt", Infer: inferElementwise, Doc: "x - y, y broadcast as in add"}
-	Mul       = &Op{Name: "mul", Operands: "tt", Infer: inferElementwise, Doc: "x * y, y broadcast as in add"}
-	Div       = &Op{Name: "div", Operands: "tt", Infer: inferElementwise, Doc: "x / y, y broadcast as in add"}
-	Affine    = &Op{Name: "affine", Operands: "t", Attr: AffineAttr{}, Infer: inferFloat, Doc: "x*mul + add"}
+	Add       = &Op{Name: "add", Operands: "tt", Infer: inferElementwise, Columnwise: true, Doc: "x + y; y has x's extents, or is a vector over the last axis, or has 1 there"}
+	Sub       = &Op{Name: "sub", Operands: "tt", Infer: inferElementwise, Columnwise: true, Doc: "x - y, y broadcast as in add"}
+	Mul       = &Op{Name: "mul", Operands: "tt", Infer: inferElementwise, Columnwise: true, Doc: "x * y, y broadcast as in add"}
+	Div       = &Op{Name: "div", Operands: "tt", Infer: inferElementwise, Columnwise: true, Doc: "x / y, y broadcast as in add"}
+	Affine    = &Op{Name: "affine", Operands: "t", Attr: AffineAttr{}, Infer: inferFloat, Columnwise: true, Doc: "x*mul + add"}
 	Sum       = &Op{Name: "sum", Operands: "t", Infer: inferSum, Doc: "sums over the last axis, kept with extent 1"}
-	SiLU      = &Op{Name: "silu", Operands: "t", Infer: inferFloat, Doc: "x * sigmoid(x)"}
-	Sigmoid   = &Op{Name: "sigmoid", Operands: "t", Infer: inferFloat, Doc: "1 / (1 + exp(-x))"}
-	Clamp     = &Op{Name: "clamp", Operands: "t", Attr: LimitAttr{}, Infer: inferFloat, Doc: "x held within ±limit"}
+	SiLU      = &Op{Name: "silu", Operands: "t", Infer: inferFloat, Columnwise: true, Doc: "x * sigmoid(x)"}
+	Sigmoid   = &Op{Name: "sigmoid", Operands: "t", Infer: inferFloat, Columnwise: true, Doc: "1 / (1 + exp(-x))"}
+	Clamp     = &Op{Name: "clamp", Operands: "t", Attr: LimitAttr{}, Infer: inferFloat, Columnwise: true, Doc: "x held within ±limit"}
 	Softmax   = &Op{Name: "softmax", Operands: "t", Infer: inferFloat, Doc: "softmax over the last axis"}
 	RMSNorm   = &Op{Name: "rmsnorm", Operands: "tt", Attr: EpsAttr{}, Infer: inferNorm, Doc: "x / sqrt(mean(x²) + eps) * gain over the last axis"}
 	Reshape   = &Op{Name: "reshape", Operands: "t", Attr: ReshapeAttr{}, Infer: inferReshape, Doc: "the same elements in other extents"}
@@ -60,7 +60,18 @@ var (
 	AttentionMasked = &Op{Name: "attention_masked", Operands: "tttttt", Attr: AttentionAttr{}, Infer: inferMasked, Doc: "f32[T,H,Dv]: q [T,H,D], past keys and values [S,G,..], new keys and values [T,G,..], mask [T,S+T] added to the scores: attention with memory and positions made by the host"}
 )
 
-// CoreOps returns the ops of this package.
+// CoreOps returns the ops of this package. A new one needs
+//
+//	here             its variable, with Infer and Doc, and its place in this list; tests find one that is missing
+//	ir/builder.go    a method, if families use it
+//	ir/interp        a function in Core: the reference
+//	lower/lowertest  cases, in one of suites
+//	lower/host       a function in core, and in supports.go what it refuses; the loop in kernel
+//	lower/static     nothing: a device says what it supports, as lowertest.NPU does
+//	passes           nothing, unless it writes in place, keeps a state, or is routed
+//
+// An op of one model family need not be here: a plug-in declares it, and gives the
+// interpreter and the host its functions (interp.Options.Ops, host.Options.Ops).
 func CoreOps() []*Op {
 	return []*Op{Input, Weight, Embed, MatMul, Add, Sub, Mul, Div, Affine, Sum, SiLU, Sigmoid, Clamp, Softmax, RMSNorm, Reshape, Slice, Concat,
 		RoPE, TopK, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked}

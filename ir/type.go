@@ -37,7 +37,7 @@ func N(n int) Dim { return Dim{N: n} }
 var (
 	T = Dim{Sym: "T"} // tokens of a step
 	R = Dim{Sym: "R"} // rows routed to one expert
-	S = Dim{Sym: "S"} // positions that a growing state has room for
+	S = Dim{Sym: "S"} // rows of a growing state: all that it has room for; of past.N in static forms: all that a tier has
 	B = Dim{Sym: "B"} // sequences of a step
 	L = Dim{Sym: "L"} // rows whose logits are asked for
 	U = Dim{Sym: "U"} // distinct rows gathered from a table

@@ -1,6 +1,19 @@
 // Package lower is the contract between the compiler and the backends that run
-// graphs. lower/host and lower/qnn implement Backend; lower/lowertest runs the
-// same cases against any implementation.
+// graphs. lower/host implements Backend, and lower/static does for any device that
+// runs graphs of fixed extents only.
+//
+// A new backend implements Backend, or static.Device if its graphs have numbers
+// for extents. Its test is one call of lowertest.RunAll, which compares it with
+// ir/interp on every op that it supports and holds it to
+//
+//	B1 a refusal wraps ErrUnsupported and names op and operands
+//	B2 a malformed call is an error, never a panic
+//	B3 a call changes its outputs and nothing else; it writes all of them
+//	B4 what no sequence of a step holds is never read
+//	B5 a packing gives back exactly the values that it was given
+//	B6 rows do not depend on the rows that are computed beside them, nor on steps
+//	   being cut in two; backends of fixed extents may be off by their tolerance
+//	B7 an expert graph gives the same bits however its group is cut
 //
 // Memory: a Mem is allocated by a Compiled and freed by whoever allocated it. A
 // Program reads and writes the buffers of a call while Run lasts and keeps no

@@ -1,6 +1,8 @@
 package lower_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,4 +101,33 @@ func TestIsMatrix(t *testing.T) {
 	g := m.Graphs[0]
 	require.False(t, lower.IsMatrix(g, g.Value("n")))
 	require.True(t, lower.IsMatrix(g, g.Value("w")))
+}
+
+func TestUnpackPlain(t *testing.T) {
+	for _, m := range []*quant.Matrix{
+		{DType: ir.W8, N: 2, K: 3, Q: []int8{1, -2, 3, 4, -127, 6}, Scale: []uint16{0x3c00, 0x4000}, Factor: 1},
+		{DType: ir.F16, N: 2, K: 2, F: []float32{1, -0.5, 65504, 0}, Factor: 1},
+		{DType: ir.BF16, N: 1, K: 2, F: []float32{1, -3}, Factor: 1},
+		{DType: ir.F32, N: 1, K: 2, F: []float32{1.0000001, -3}, Factor: 1},
+	} {
+		ty := ir.Tensor(m.DType, ir.N(m.N), ir.N(m.K))
+		size, err := lower.WeightSize(lower.Packing{}, ty, false)
+		require.NoError(t, err)
+		b := make([]byte, size)
+		require.NoError(t, lower.PackPlain(b, m))
+		got, err := lower.UnpackPlain(b, ty)
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+		_, err = lower.UnpackPlain(b[:size-1], ty)
+		require.EqualError(t, err, fmt.Sprintf("%d bytes hold no %s, which takes %d", size-1, ty, size))
+	}
+}
+
+func TestCheckFactor(t *testing.T) {
+	for _, f := range []float32{1, 0.25, 1 << 40, 1e-45} {
+		require.NoError(t, lower.CheckFactor(f))
+	}
+	for _, f := range []float32{0, -1, 3, 1.5, float32(math.Inf(1)), float32(math.NaN())} {
+		require.EqualError(t, lower.CheckFactor(f), fmt.Sprintf("factor is %v, want a power of two", f))
+	}
 }

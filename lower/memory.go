@@ -20,21 +20,18 @@ func RowBytes(t ir.Type) int64 {
 		n *= int64(d.N)
 	}
 	if t.DType.Activation() {
-		_, row := ActivationRow(t.DType, t.Last().N)
-		return n / int64(t.Last().N) * int64(row)
+		return n / int64(t.Last().N) * int64(ActivationRow(t.DType, t.Last().N))
 	}
 	return n * int64(t.DType.Bits()) / 8
 }
 
-// ActivationRow returns where the scales of a row of k values of d, a8 or a8g128,
-// start, and the bytes of the row.
-func ActivationRow(d ir.DType, k int) (scales, size int) {
-	scales = int(RoundUp(int64(k), Align))
-	return scales, scales + int(RoundUp(4*int64(k/d.Group(k)), Align))
+// ActivationRow returns the bytes of a row of k values of d, a8 or a8g128.
+func ActivationRow(d ir.DType, k int) int {
+	return ScaleOffset(k) + int(RoundUp(4*int64(k/d.Group(k)), Align))
 }
 
-// ScaleOffset returns where the scales of a row of a8 or a8g128 start.
-func ScaleOffset(t ir.Type) int64 { return RoundUp(int64(t.Last().N), Align) }
+// ScaleOffset returns where the scales of such a row start.
+func ScaleOffset(k int) int { return int(RoundUp(int64(k), Align)) }
 
 // Size returns the bytes of an activation, or of a state with its parts one
 // after another, each at a multiple of Align. All extents must be numbers.

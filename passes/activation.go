@@ -51,9 +51,9 @@ func chains(m *ir.Module) []chain {
 		cs = append(cs, gs)
 	}
 	for _, class := range m.Layers {
-		add(classGraphs(m, class)...)
+		add(ClassGraphs(m, class)...)
 	}
-	add(m.Graph("head.norm"), m.Graph("head.proj"))
+	add(m.Graph(HeadNorm), m.Graph(HeadProj))
 	for _, g := range m.Graphs {
 		add(g)
 	}
@@ -115,7 +115,7 @@ func (t Target) quantizeGraph(m *ir.Module, c chain, i int) error {
 		case ir.Experts:
 			callee := m.Graph(v.Attr.(ir.ExpertsAttr).Callee)
 			if callee == nil || callee.Value("x") == nil {
-				return fmt.Errorf("%s: its callee has no input x", label(v))
+				return fmt.Errorf("%s: its callee has no input x", v.Label())
 			}
 			if d := callee.Value("x").Type.DType; d.Activation() && v.Args[0].Type.DType.Float() {
 				want = d
@@ -125,7 +125,7 @@ func (t Target) quantizeGraph(m *ir.Module, c chain, i int) error {
 			continue
 		}
 		if err := c.quantizeOperand(i, v, want); err != nil {
-			return fmt.Errorf("%s: %w", label(v), err)
+			return fmt.Errorf("%s: %w", v.Label(), err)
 		}
 	}
 	return nil

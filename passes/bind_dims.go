@@ -11,17 +11,6 @@ import (
 	"estream/lower"
 )
 
-// Tiers are the extents for which a static backend has graphs. A call takes the
-// smallest that holds it.
-type Tiers struct {
-	T []int // tokens of a step
-	S []int // positions before the step
-	R []int // rows of an expert
-}
-
-// staticSuffix marks the form of a graph that waits for its tiers.
-const staticSuffix = "@static"
-
 // keys is the second extent of a static graph's mask: S+T.
 var keys = ir.Dim{Sym: "ST"}
 
@@ -46,13 +35,8 @@ func (t Tiers) bindDims(m *ir.Module) error {
 
 // bind returns a static graph once for each combination of the tiers of its symbols.
 func (t Tiers) bind(g *ir.Graph) ([]*ir.Graph, error) {
-	graph, all := strings.TrimSuffix(g.Name, staticSuffix), []lower.Dims{{}}
-	names := []string{graph + "@"}
-	syms := symbols(g)
-	for _, axis := range []struct {
-		sym   string
-		sizes []int
-	}{{ir.T.Sym, t.T}, {ir.S.Sym, t.S}, {ir.R.Sym, t.R}} {
+	all, syms := []lower.Dims{{}}, symbols(g)
+	for _, axis := range t.axes() {
 		if !syms[axis.sym] {
 			continue
 		}
@@ -61,24 +45,24 @@ func (t Tiers) bind(g *ir.Graph) ([]*ir.Graph, error) {
 			return nil, fmt.Errorf("the target's tiers of %s are %v: want one or more, all positive", axis.sym, axis.sizes)
 		}
 		var dims []lower.Dims
-		var tags []string
-		for i, d := range all {
+		for _, d := range all {
 			for _, n := range sizes {
 				d = maps.Clone(d)
 				d[axis.sym] = n
-				dims, tags = append(dims, d), append(tags, fmt.Sprintf("%s%s%d,", names[i], axis.sym, n))
+				dims = append(dims, d)
 			}
 		}
-		all, names = dims, tags
+		all = dims
 	}
 	var gs []*ir.Graph
-	for i, d := range all {
+	for _, d := range all {
+		name := tierName(strings.TrimSuffix(g.Name, staticSuffix), d)
 		d[keys.Sym] = d[ir.S.Sym] + d[ir.T.Sym]
 		b, err := bindGraph(g, d)
 		if err != nil {
 			return nil, err
 		}
-		b.Name = strings.TrimSuffix(names[i], ",")
+		b.Name = name
 		gs = append(gs, b)
 	}
 	return gs, nil
@@ -108,7 +92,7 @@ func bindGraph(g *ir.Graph, dims lower.Dims) (*ir.Graph, error) {
 	for _, v := range b.Values {
 		var err error
 		if v.Type, err = dims.Bind(v.Type); err != nil {
-			return nil, fmt.Errorf("%s: %w", label(v), err)
+			return nil, fmt.Errorf("%s: %w", v.Label(), err)
 		}
 		if v.Attr == nil {
 			continue
@@ -116,7 +100,7 @@ func bindGraph(g *ir.Graph, dims lower.Dims) (*ir.Graph, error) {
 		attr := reflect.New(reflect.TypeOf(v.Attr)).Elem()
 		attr.Set(reflect.ValueOf(v.Attr))
 		if err := bindFields(attr, dims); err != nil {
-			return nil, fmt.Errorf("%s: %w", label(v), err)
+			return nil, fmt.Errorf("%s: %w", v.Label(), err)
 		}
 		v.Attr = attr.Interface()
 	}

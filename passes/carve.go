@@ -2,7 +2,6 @@ package passes
 
 import (
 	"slices"
-	"strings"
 
 	"estream/ir"
 )
@@ -55,35 +54,4 @@ func readBy(members set) set {
 		}
 	}
 	return read
-}
-
-// The phases of a class, in the order they run. Early stands apart: it guesses.
-const (
-	bodyPhase    = "body"
-	routePhase   = "route"
-	sidePhase    = "side"
-	expertsPhase = "experts"
-	tailPhase    = "tail"
-	earlyPhase   = "early"
-)
-
-func phases() []string {
-	return []string{bodyPhase, routePhase, sidePhase, expertsPhase, tailPhase}
-}
-
-// phaseOf returns the phase of a graph named "<class>.<phase>"; "" of others.
-func phaseOf(graph string) string {
-	_, phase, _ := strings.Cut(graph, ".")
-	return phase
-}
-
-// classGraphs returns the phases of a class that m has, in the order they run.
-func classGraphs(m *ir.Module, class string) []*ir.Graph {
-	var gs []*ir.Graph
-	for _, p := range phases() {
-		if g := m.Graph(class + "." + p); g != nil {
-			gs = append(gs, g)
-		}
-	}
-	return gs
 }

@@ -24,7 +24,7 @@ func extractExperts(m *ir.Module, r *Report) error {
 				continue
 			}
 			if err := x.extract(g, v); err != nil {
-				return fmt.Errorf("graph %s: %s: %w", g.Name, label(v), err)
+				return fmt.Errorf("graph %s: %s: %w", g.Name, v.Label(), err)
 			}
 		}
 	}

@@ -73,28 +73,11 @@ func overwritten(g *ir.Graph) set {
 // weights have changed.
 func retype(g *ir.Graph) error {
 	for _, v := range g.Values {
-		if v.Op.Infer == nil {
-			continue
+		if err := v.Infer(); err != nil {
+			return fmt.Errorf("graph %s: %s: %w", g.Name, v.Label(), err)
 		}
-		types := make([]ir.Type, len(v.Args))
-		for i, a := range v.Args {
-			types[i] = a.Type
-		}
-		t, err := v.Op.Infer(types, v.Attr)
-		if err != nil {
-			return fmt.Errorf("graph %s: %s: %w", g.Name, label(v), err)
-		}
-		v.Type = t
 	}
 	return nil
-}
-
-// label names v for people: its ID, its name if it has one, and its op.
-func label(v *ir.Value) string {
-	if v.Name == "" {
-		return fmt.Sprintf("%s = %s", v, v.Op)
-	}
-	return fmt.Sprintf("%s:%s = %s", v, v.Name, v.Op)
 }
 
 // origin says that a pass made a value of v.

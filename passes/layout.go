@@ -55,13 +55,13 @@ func owners(m *ir.Module) []*owner {
 		add(c.Name, c)
 	}
 	for _, class := range m.Layers {
-		gs := classGraphs(m, class)
-		if e := m.Graph(class + "." + earlyPhase); e != nil {
+		gs := ClassGraphs(m, class)
+		if e := m.Graph(class + "." + EarlyPhase); e != nil {
 			gs = append(gs, e)
 		}
 		add(class, gs...)
 	}
-	for _, h := range []string{"head.norm", "head.proj"} {
+	for _, h := range []string{HeadNorm, HeadProj} {
 		add(h, m.Graph(h))
 	}
 	return os
@@ -103,7 +103,7 @@ func (o *owner) check(g *ir.Graph, v *ir.Value) error {
 		return fmt.Errorf("graph %s: weight %s has no name to be bound by", g.Name, v)
 	}
 	for _, d := range v.Type.Dims {
-		if d.Sym != "" && o.class != "head.proj" {
+		if d.Sym != "" && o.class != HeadProj {
 			return fmt.Errorf("graph %s: weight %s: type %s has a symbol", g.Name, v.Name, v.Type)
 		}
 	}

@@ -75,13 +75,8 @@ func (t Target) place(m *ir.Module) error {
 		}
 	}
 	for _, g := range m.Graphs {
-		for _, v := range g.Values {
-			if v.Op != ir.Experts {
-				continue
-			}
-			if c := m.Graph(v.Attr.(ir.ExpertsAttr).Callee); c != nil {
-				g.On = c.On
-			}
+		if c := m.Graph(g.Callee()); c != nil {
+			g.On = c.On
 		}
 	}
 	return nil
@@ -96,13 +91,13 @@ func (t Target) candidates(m *ir.Module) []*ir.Graph {
 		if slices.Contains(m.Layers[:i], class) {
 			continue
 		}
-		for _, g := range classGraphs(m, class) {
-			if p := phaseOf(g.Name); p != routePhase && p != expertsPhase {
+		for _, g := range ClassGraphs(m, class) {
+			if p := phaseOf(g.Name); p != RoutePhase && p != ExpertsPhase {
 				gs = append(gs, g)
 			}
 		}
 	}
-	for _, name := range []string{"embed", "head.norm", "head.proj"} {
+	for _, name := range []string{EmbedGraph, HeadNorm, HeadProj} {
 		if g := m.Graph(name); g != nil && !t.Static {
 			gs = append(gs, g)
 		}
@@ -145,7 +140,7 @@ func unsupported(b lower.Backend, g *ir.Graph) error {
 			continue // bound by the call; run as its callee
 		}
 		if err := b.Supports(v); err != nil {
-			errs = append(errs, fmt.Errorf("graph %s: %s: %s: %s: %w", g.Name, label(v), signature(v), b.Name(), err))
+			errs = append(errs, fmt.Errorf("graph %s: %s: %s: %s: %w", g.Name, v.Label(), signature(v), b.Name(), err))
 		}
 	}
 	return errors.Join(errs...)

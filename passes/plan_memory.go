@@ -42,7 +42,7 @@ func (p *planner) plan() error {
 			last[home[a]] = i
 		}
 		if output[v] && home[v] != v && home[v].Op != ir.Input {
-			return fmt.Errorf("output %s is written over %s, which is no input: return a copy of it", label(v), label(home[v]))
+			return fmt.Errorf("output %s is written over %s, which is no input: return a copy of it", v.Label(), home[v].Label())
 		}
 	}
 	ends := make([][]*ir.Value, len(p.g.Values))

@@ -101,11 +101,7 @@ func weightSize(p lower.Packing, w RecordWeight) (int64, error) {
 	if slices.ContainsFunc(w.Type.Dims, func(d ir.Dim) bool { return d.Sym != "" }) {
 		return 0, nil
 	}
-	size := lower.PlainSize
-	if w.Matrix {
-		size = p.Size
-	}
-	n, err := size(w.Type)
+	n, err := lower.WeightSize(p, w.Type, w.Matrix)
 	if err == nil && (n < 1 || n > maxRecord) {
 		err = fmt.Errorf("type %s takes %d bytes", w.Type, n)
 	}

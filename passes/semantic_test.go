@@ -85,7 +85,7 @@ func (m *model) parts(name string) []*ir.Graph {
 	if g := m.m.Graph(name); g != nil {
 		return []*ir.Graph{g}
 	}
-	return classGraphs(m.m, name)
+	return ClassGraphs(m.m, name)
 }
 
 // step runs one step and returns the logits of all its tokens.

@@ -41,7 +41,7 @@ func (s *splitter) graph(g *ir.Graph) error {
 		parts, err := splitHead(g)
 		s.done = append(s.done, parts...)
 		return err
-	case g.Name == "embed":
+	case g.Name == EmbedGraph:
 		s.done = append(s.done, g)
 		return unbindTable(g)
 	}

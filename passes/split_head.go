@@ -22,14 +22,14 @@ func splitHead(g *ir.Graph) ([]*ir.Graph, error) {
 		switch {
 		case isSource(v):
 		case before[v]:
-			phase[v] = "norm"
+			phase[v] = HeadNorm
 		default:
-			phase[v] = "proj"
+			phase[v] = HeadProj
 		}
 	}
 	outputs := crossing(g, phase)
 	var parts []*ir.Graph
-	for _, p := range []string{"norm", "proj"} {
+	for _, p := range []string{HeadNorm, HeadProj} {
 		members := set{}
 		for v, q := range phase {
 			members[v] = p == q
@@ -37,7 +37,7 @@ func splitHead(g *ir.Graph) ([]*ir.Graph, error) {
 		for _, v := range outputs[p] {
 			nameCrossing(g, v)
 		}
-		if c := carve(g, "head."+p, members, outputs[p]); len(c.Values) > 0 {
+		if c := carve(g, p, members, outputs[p]); len(c.Values) > 0 {
 			parts = append(parts, c)
 		}
 	}
@@ -57,15 +57,14 @@ func lastMatMul(g *ir.Graph) *ir.Value {
 
 // takeColumns gives the weights of g, the graph after proj's x, P columns.
 func takeColumns(g *ir.Graph, proj *ir.Value) error {
-	columnwise := []*ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Affine, ir.SiLU, ir.Sigmoid, ir.Clamp}
 	columns := proj.Type.Last()
 	for _, v := range g.Values {
 		switch {
 		case v.Op == ir.Weight && (v == proj.Args[1] || v.Type.Rank() == 1 && v.Type.Last() == columns):
 			v.Type.Dims = append([]ir.Dim{ir.P}, v.Type.Dims[1:]...)
 		case v == proj, v.Op == ir.Input:
-		case !slices.Contains(columnwise, v.Op) || v.Type.Last() != columns:
-			return fmt.Errorf("%s does not work column by column, so the head cannot be read in runs of columns", label(v))
+		case !v.Op.Columnwise || v.Type.Last() != columns:
+			return fmt.Errorf("%s does not work column by column, so the head cannot be read in runs of columns", v.Label())
 		}
 	}
 	return retype(g)

@@ -24,7 +24,7 @@ func splitLayer(g *ir.Graph) ([]*ir.Graph, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(g.Outputs, isSource); i >= 0 {
-		return nil, fmt.Errorf("it returns %s itself", label(g.Outputs[i]))
+		return nil, fmt.Errorf("it returns %s itself", g.Outputs[i].Label())
 	}
 	phase := phaseOfValues(g, routed)
 	if err := checkOverwrites(g, phase); err != nil {
@@ -37,7 +37,7 @@ func splitLayer(g *ir.Graph) ([]*ir.Graph, error) {
 		}
 	}
 	var parts []*ir.Graph
-	for _, p := range phases() {
+	for _, p := range Phases() {
 		members := set{}
 		for v, q := range phase {
 			members[v] = p == q
@@ -59,9 +59,9 @@ func expertsOf(g *ir.Graph) (*ir.Value, error) {
 		switch {
 		case v.Op != ir.Experts:
 		case e != nil:
-			return nil, fmt.Errorf("%s and %s: a layer may have one experts value: make them one, or two layers", label(e), label(v))
+			return nil, fmt.Errorf("%s and %s: a layer may have one experts value: make them one, or two layers", e.Label(), v.Label())
 		case v.Body != nil:
-			return nil, fmt.Errorf("%s still has its body: extract-expert comes first", label(v))
+			return nil, fmt.Errorf("%s still has its body: extract-expert comes first", v.Label())
 		default:
 			e = v
 		}
@@ -80,14 +80,14 @@ func phaseOfValues(g *ir.Graph, routed *ir.Value) map[*ir.Value]string {
 		}
 	}
 	if routed == nil {
-		put(setOf(g.Values...), bodyPhase)
+		put(setOf(g.Values...), BodyPhase)
 		return phase
 	}
-	put(setOf(routed), expertsPhase)
-	put(descendants(g, routed), tailPhase)
-	put(bodyOf(g, routed, phase), bodyPhase)
-	put(ancestors(g, routed.Args[1:]...), routePhase)
-	put(setOf(g.Values...), sidePhase)
+	put(setOf(routed), ExpertsPhase)
+	put(descendants(g, routed), TailPhase)
+	put(bodyOf(g, routed, phase), BodyPhase)
+	put(ancestors(g, routed.Args[1:]...), RoutePhase)
+	put(setOf(g.Values...), SidePhase)
 	return phase
 }
 
@@ -128,8 +128,8 @@ func checkOverwrites(g *ir.Graph, phase map[*ir.Value]string) error {
 			continue
 		}
 		for _, u := range users[v.Overwrites()] {
-			if slices.Index(phases(), phase[u]) > slices.Index(phases(), phase[v]) {
-				return fmt.Errorf("%s is written over in phase %s, before %s in phase %s reads it", v.Overwrites(), phase[v], label(u), phase[u])
+			if slices.Index(Phases(), phase[u]) > slices.Index(Phases(), phase[v]) {
+				return fmt.Errorf("%s is written over in phase %s, before %s in phase %s reads it", v.Overwrites(), phase[v], u.Label(), phase[u])
 			}
 		}
 	}
@@ -197,5 +197,5 @@ func earlyGraph(g *ir.Graph, ids *ir.Value) []*ir.Graph {
 	if len(members) == 0 {
 		return nil
 	}
-	return []*ir.Graph{carve(e, "."+earlyPhase, members, []*ir.Value{target})}
+	return []*ir.Graph{carve(e, "."+EarlyPhase, members, []*ir.Value{target})}
 }

@@ -46,7 +46,7 @@ func peelState(s *ir.Graph) error {
 	}
 	state, users := s.Values[i], users(s)
 	if u := users[state]; len(u) != 1 || u[0].Op != ir.Append || u[0].Args[0] != state {
-		return fmt.Errorf("%s is not read by one append alone", label(state))
+		return fmt.Errorf("%s is not read by one append alone", state.Label())
 	}
 	next := users[state][0]
 	rows := next.Args[4:]
@@ -56,11 +56,11 @@ func peelState(s *ir.Graph) error {
 	}
 	mask, past := known[0], known[1:]
 	if len(users[next]) == 0 {
-		return fmt.Errorf("nothing attends to %s", label(next))
+		return fmt.Errorf("nothing attends to %s", next.Label())
 	}
 	for _, v := range users[next] {
 		if v.Op != ir.Attention || len(past) != 2 {
-			return fmt.Errorf("%s reads the state", label(v))
+			return fmt.Errorf("%s reads the state", v.Label())
 		}
 		v.Op, v.Origin = ir.AttentionMasked, origin("legalize", v)
 		v.Args = []*ir.Value{v.Args[0], past[0], past[1], rows[0], rows[1], mask}
@@ -100,7 +100,7 @@ func returnRows(s *ir.Graph, rows []*ir.Value) error {
 			}
 			r = c
 		} else if s.Value(name) != nil {
-			return fmt.Errorf("%s has the name of an output for the state's rows", label(s.Value(name)))
+			return fmt.Errorf("%s has the name of an output for the state's rows", s.Value(name).Label())
 		}
 		r.Name = name
 		s.Outputs = append(s.Outputs, r)

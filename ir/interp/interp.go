@@ -121,9 +121,5 @@ func (f *frame) value(v *ir.Value, args []*Tensor) (*Tensor, error) {
 
 // errorf names the graph and the value that an error is about.
 func (f *frame) errorf(v *ir.Value, format string, args ...any) error {
-	id := v.String()
-	if v.Name != "" {
-		id += ":" + v.Name
-	}
-	return fmt.Errorf("graph %s: %s = %s: %w", f.graph.Name, id, v.Op, fmt.Errorf(format, args...))
+	return fmt.Errorf("graph %s: %s: %w", f.graph.Name, v.Label(), fmt.Errorf(format, args...))
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/x448/float16"
+	"estream/ir/quant"
 )
 
 func matMul(c *Call) (*Tensor, error) {
@@ -46,7 +46,7 @@ func wholeDot(x *Tensor, i int, w *Tensor, j int) float32 {
 			for l := r; l < r+run; l++ {
 				dot += int(a[l]) * int(q[l])
 			}
-			s += float64(dot) * float64(float16.Frombits(w.Q.Scale[(j*k+r)/group]).Float32())
+			s += float64(dot) * float64(quant.FromF16(w.Q.Scale[(j*k+r)/group]))
 		}
 		total += s * float64(x.Scale[(i*k+b)/block])
 	}

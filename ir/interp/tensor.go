@@ -2,9 +2,6 @@ package interp
 
 import (
 	"fmt"
-	"math"
-
-	"github.com/x448/float16"
 
 	"estream/ir"
 	"estream/ir/quant"
@@ -168,7 +165,7 @@ func (t *Tensor) row(i int, buf []float32) []float32 {
 	}
 	g := t.Type.DType.Group(k)
 	for j := range buf {
-		scale := float16.Frombits(t.Q.Scale[(i*k+j)/g]).Float32()
+		scale := quant.FromF16(t.Q.Scale[(i*k+j)/g])
 		buf[j] = float32(t.Q.Q[i*k+j]) * scale * t.Q.Factor
 	}
 	return buf
@@ -178,13 +175,9 @@ func (t *Tensor) row(i int, buf []float32) []float32 {
 func round(d ir.DType, x float32) float32 {
 	switch d {
 	case ir.F16:
-		return float16.Fromfloat32(x).Float32()
+		return quant.FromF16(quant.F16(x))
 	case ir.BF16:
-		b := math.Float32bits(x)
-		if x != x {
-			return x
-		}
-		return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
+		return quant.FromBF16(quant.BF16(x))
 	}
 	return x
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"math"
 
 	"estream/ir"
 	"estream/lower"
@@ -42,7 +41,7 @@ func (p *program) bindCall(c *lower.Call) error {
 			len(c.In), len(c.Weights), len(c.Out), len(p.inputs), len(weights), len(p.outputs))
 	}
 	for i, b := range c.In {
-		if group && p.group.routed(i) {
+		if group && p.group.Routed(i) {
 			if b.Mem != nil {
 				return fmt.Errorf("input %s: the experts of a group call give it", p.inputs[i].name)
 			}
@@ -74,48 +73,10 @@ func (p *program) bind(place int, port *port, b lower.Buffer) error {
 	if err != nil {
 		return err
 	}
-	if b.Len < n {
-		return fmt.Errorf("buffer has %d bytes, %s takes %d", b.Len, b.Type, n)
-	}
-	b.Len = n
-	if err := checkBuffer(b); err != nil {
+	if err := b.Check(n); err != nil {
 		return err
 	}
-	if b.Type.DType.Encoded() {
-		if err := checkFactor(b.Factor); err != nil {
-			return err
-		}
-	}
+	b.Len = n
 	p.at[place] = b
 	return nil
-}
-
-// checkBuffer reports a buffer that is not all in its Mem, or that numbers cannot be read from.
-func checkBuffer(b lower.Buffer) error {
-	if b.Len == 0 {
-		return nil
-	}
-	if b.Mem == nil {
-		return fmt.Errorf("buffer of %d bytes has no memory", b.Len)
-	}
-	if have := int64(len(b.Mem.Bytes())); b.Off < 0 || b.Off > have || b.Len > have-b.Off {
-		return fmt.Errorf("buffer of %d bytes at %d is not within its %d bytes of memory", b.Len, b.Off, have)
-	}
-	if b.Off%4 != 0 {
-		return fmt.Errorf("buffer starts at %d, which is no multiple of 4", b.Off)
-	}
-	return nil
-}
-
-func checkFactor(f float32) error {
-	if !(f > 0) || math.IsInf(float64(f), 0) {
-		return fmt.Errorf("factor is %v, want a power of two", f)
-	}
-	return nil
-}
-
-// sameMemory reports whether two buffers start at the same byte.
-func sameMemory(a, b lower.Buffer) bool {
-	x, y := a.Bytes(), b.Bytes()
-	return len(x) == 0 && len(y) == 0 || len(x) > 0 && len(y) > 0 && &x[0] == &y[0]
 }

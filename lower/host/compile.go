@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,7 +41,7 @@ func (c *compiled) compile(g *ir.Graph) (*program, error) {
 			continue
 		}
 		if err := k.value(v); err != nil {
-			return nil, fmt.Errorf("%s: %w", label(v), err)
+			return nil, fmt.Errorf("%s: %w", v.Label(), err)
 		}
 	}
 	for i, v := range g.Outputs {
@@ -50,33 +51,23 @@ func (c *compiled) compile(g *ir.Graph) (*program, error) {
 	return k.program, k.expert()
 }
 
-// label names a value in errors.
-func label(v *ir.Value) string {
-	if v.Name != "" {
-		return v.Name
-	}
-	return fmt.Sprintf("%s = %s", v, v.Op)
-}
-
 // ports lists what a call binds, and checks that it can be.
 func (k *compiler) ports() error {
 	for _, v := range k.graph.Values {
 		if err := k.c.backend.Supports(v); err != nil {
-			return fmt.Errorf("%s: %w", label(v), err)
+			return fmt.Errorf("%s: %w", v.Label(), err)
 		}
-		p := port{name: label(v), want: v.Type, size: size}
+		p := port{name: cmp.Or(v.Name, v.String()), want: v.Type, size: size}
 		switch v.Op {
 		case ir.Input:
 			k.place[v] = len(k.inputs)
 			k.inputs = append(k.inputs, p)
 		case ir.Weight:
-			p.offset = int64(v.Attr.(ir.WeightAttr).Offset)
-			if p.size = lower.PlainSize; lower.IsMatrix(k.graph, v) {
-				p.size = k.c.packing.Size
-			}
+			matrix := lower.IsMatrix(k.graph, v)
+			p.size = func(t ir.Type) (int64, error) { return lower.WeightSize(k.c.packing, t, matrix) }
 			k.weights = append(k.weights, p)
 			if err := k.checkWeight(v); err != nil {
-				return fmt.Errorf("%s: %w", label(v), err)
+				return fmt.Errorf("%s: %w", v.Label(), err)
 			}
 		}
 	}
@@ -84,7 +75,7 @@ func (k *compiler) ports() error {
 		k.place[v] = len(k.inputs) + i
 	}
 	for _, v := range k.graph.Outputs {
-		k.outputs = append(k.outputs, port{name: label(v), want: v.Type, size: size})
+		k.outputs = append(k.outputs, port{name: cmp.Or(v.Name, v.String()), want: v.Type, size: size})
 	}
 	return nil
 }
@@ -110,7 +101,7 @@ func (k *compiler) checkWeight(w *ir.Value) error {
 func (k *compiler) writes() error {
 	for _, v := range k.graph.Values {
 		if v.Overwrites() != nil && k.root[v].Op == ir.Weight {
-			return fmt.Errorf("%s: writes over the weight %s: %w", label(v), label(k.root[v]), lower.ErrUnsupported)
+			return fmt.Errorf("%s: writes over the weight %s: %w", v.Label(), k.root[v].Label(), lower.ErrUnsupported)
 		}
 	}
 	return nil
@@ -132,7 +123,7 @@ func (k *compiler) value(v *ir.Value) error {
 	if v.Op == ir.Reshape && r != v {
 		return k.read(v.Args[0])
 	}
-	in := &instruction{Exec: Exec{Op: v.Op, Attr: v.Attr, pool: &k.c.pool}, label: label(v)}
+	in := &instruction{Exec: Exec{Op: v.Op, Attr: v.Attr, pool: &k.c.pool}, label: v.Label()}
 	op, ok := k.c.backend.core[v.Op]
 	if in.run = op.run; !ok {
 		in.run = k.c.backend.ops[v.Op]
@@ -193,7 +184,7 @@ func (k *compiler) copyOut(v *ir.Value, i int) {
 	}
 	k.code = append(k.code, &instruction{
 		Exec: Exec{In: []lower.Buffer{{Type: k.own(v.Type)}}, Out: lower.Buffer{Type: k.own(v.Type)}, pool: &k.c.pool},
-		run:  move, label: label(v), from: []int{from}, to: to,
+		run:  move, label: v.Label(), from: []int{from}, to: to,
 	})
 }
 

@@ -85,12 +85,12 @@ func (r *gatedRun) lay(space []byte, rows int) {
 func (r *gatedRun) run(ctx context.Context, g *group, call []lower.Expert, space []byte, most int) error {
 	r.lay(space, most)
 	r.call, r.experts = call, r.experts[:0]
-	r.src, r.y = g.p.at[g.x].Bytes(), lower.F32(g.p.at[g.y].Bytes())
+	r.src, r.y = g.p.at[g.X].Bytes(), lower.F32(g.p.at[g.Y].Bytes())
 	defer r.forget()
 	for i := range call {
 		e, w := &call[i], gatedWeights{}
 		if len(e.Rows) > 0 {
-			w = gatedWeights{matrix(g.weight(e, r.gated.gate)), matrix(g.weight(e, r.gated.up)), matrix(g.weight(e, r.down))}
+			w = gatedWeights{matrix(g.Weight(e, r.gated.gate)), matrix(g.Weight(e, r.gated.up)), matrix(g.Weight(e, r.down))}
 		}
 		r.experts = append(r.experts, w)
 	}

@@ -317,7 +317,7 @@ func TestMalformedGroup(t *testing.T) {
 		{"expert 0 of 3: record: buffer starts at 2, which is no multiple of 4", func(_ *rig, e *lower.Expert) { e.Record.Off, e.Record.Len = 2, 1024 }},
 		{"expert 0 of 3: weight expert.up.weight: its 9216 bytes at 131328 are not within the record's 131392", func(_ *rig, e *lower.Expert) { e.Record.Len = 131392 }},
 		{"input w: the experts of a group call give it", func(r *rig, _ *lower.Expert) { r.call.In[2] = r.call.In[3] }},
-		{"output %17 = scatter_add is written in place, and its buffer is not that of input y", func(r *rig, _ *lower.Expert) {
+		{"output %17 is written in place, and its buffer is not that of input y", func(r *rig, _ *lower.Expert) {
 			r.call.Out = []lower.Buffer{r.buffer(r.call.Out[0].Type, -1)}
 		}},
 		{"call has 3 inputs, 0 weights and 1 outputs, want 4, 0 and 1", func(r *rig, _ *lower.Expert) { r.call.In = r.call.In[1:] }},

@@ -12,7 +12,6 @@ import (
 	"estream/ir/interp"
 	"estream/ir/quant"
 	"estream/lower"
-	"estream/lower/host/kernel"
 )
 
 // parse reads a module of core ops and more, and verifies it.
@@ -238,7 +237,7 @@ func store(b lower.Buffer, x *interp.Tensor) {
 	case d.Activation():
 		eachRow(b, x, func(row []byte, a []int8, scales []float32) {
 			copy(lower.I8(row), a)
-			copy(lower.F32(row[lower.ScaleOffset(b.Type):]), scales)
+			copy(lower.F32(row[lower.ScaleOffset(b.Type.Last().N):]), scales)
 		})
 	}
 }
@@ -256,7 +255,7 @@ func load(b lower.Buffer) *interp.Tensor {
 	case d.Activation():
 		eachRow(b, x, func(row []byte, a []int8, scales []float32) {
 			copy(a, lower.I8(row))
-			copy(scales, lower.F32(row[lower.ScaleOffset(b.Type):]))
+			copy(scales, lower.F32(row[lower.ScaleOffset(b.Type.Last().N):]))
 		})
 	}
 	return x

@@ -78,7 +78,7 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (l
 		if g.On != "" && g.On != b.Name() {
 			continue
 		}
-		if callee := calleeOf(g); callee != "" {
+		if callee := g.Callee(); callee != "" {
 			c.callees[g.Name] = callee
 			continue
 		}
@@ -89,16 +89,6 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (l
 		c.programs[g.Name] = prog
 	}
 	return c, nil
-}
-
-// calleeOf returns the graph that g's experts call, if it has any.
-func calleeOf(g *ir.Graph) string {
-	for _, v := range g.Values {
-		if a, ok := v.Attr.(ir.ExpertsAttr); ok && a.Callee != "" {
-			return a.Callee
-		}
-	}
-	return ""
 }
 
 // Load implements lower.Backend. There are no artifacts of this backend.

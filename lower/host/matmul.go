@@ -56,7 +56,7 @@ func matrix(b lower.Buffer) kernel.Matrix {
 func rowBytes(t ir.Type) int {
 	k := t.Last().N
 	if t.DType.Activation() {
-		return kernel.A8RowBytes(k, t.DType == ir.A8G128)
+		return lower.ActivationRow(t.DType, k)
 	}
 	return k * t.DType.Bits() / 8
 }

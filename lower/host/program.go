@@ -35,11 +35,9 @@ type program struct {
 
 // A port is an input, weight or output of a graph.
 type port struct {
-	name   string
-	want   ir.Type
-	size   func(ir.Type) (int64, error) // bytes of a buffer whose extents are numbers
-	offset int64                        // of a weight in an expert's record
-	bytes  int64                        // of a weight of an expert
+	name string
+	want ir.Type
+	size func(ir.Type) (int64, error) // bytes of a buffer whose extents are numbers
 }
 
 // A slot is a part of the workspace that values share which are never alive together.

@@ -14,15 +14,15 @@ func store(b lower.Buffer, x *interp.Tensor) {
 	}
 	switch d := b.Type.DType; {
 	case d.Float():
-		storeFloats(b.Bytes(), d, x.F)
+		lower.Encode(b.Bytes(), x.F, d)
 	case d == ir.I32:
 		copy(lower.I32(b.Bytes()), x.I)
 	case d.Activation():
 		k, scales := rowOf(b.Type)
 		for r := range len(x.A) / k {
-			row := b.Bytes()[r*(int(lower.RowBytes(flat(b.Type)))):]
+			row := b.Bytes()[r*lower.ActivationRow(d, k):]
 			copy(lower.I8(row[:k]), x.A[r*k:])
-			copy(lower.F32(row[lower.ScaleOffset(b.Type):][:4*scales]), x.Scale[r*scales:])
+			copy(lower.F32(row[lower.ScaleOffset(k):][:4*scales]), x.Scale[r*scales:])
 		}
 	}
 }
@@ -35,15 +35,15 @@ func load(b lower.Buffer) *interp.Tensor {
 	}
 	switch d := b.Type.DType; {
 	case d.Float():
-		loadFloats(x.F, d, b.Bytes())
+		lower.Decode(x.F, b.Bytes(), d)
 	case d == ir.I32:
 		copy(x.I, lower.I32(b.Bytes()))
 	case d.Activation():
 		k, scales := rowOf(b.Type)
 		for r := range len(x.A) / k {
-			row := b.Bytes()[r*(int(lower.RowBytes(flat(b.Type)))):]
+			row := b.Bytes()[r*lower.ActivationRow(d, k):]
 			copy(x.A[r*k:], lower.I8(row[:k]))
-			copy(x.Scale[r*scales:], lower.F32(row[lower.ScaleOffset(b.Type):][:4*scales]))
+			copy(x.Scale[r*scales:], lower.F32(row[lower.ScaleOffset(k):][:4*scales]))
 		}
 	}
 	return x
@@ -55,47 +55,9 @@ func rowOf(t ir.Type) (k, scales int) {
 	return k, k / t.DType.Group(k)
 }
 
-// flat returns t with all extents but the last in one.
-func flat(t ir.Type) ir.Type {
-	n := 1
-	for _, d := range t.Dims[:len(t.Dims)-1] {
-		n *= d.N
-	}
-	return ir.Tensor(t.DType, ir.N(n), t.Last())
-}
-
-func storeFloats(b []byte, d ir.DType, xs []float32) {
-	if d == ir.F32 {
-		copy(lower.F32(b), xs)
-		return
-	}
-	h := lower.U16(b)
-	for i, x := range xs {
-		if h[i] = quant.BF16(x); d == ir.F16 {
-			h[i] = quant.F16(x)
-		}
-	}
-}
-
-func loadFloats(xs []float32, d ir.DType, b []byte) {
-	if d == ir.F32 {
-		copy(xs, lower.F32(b))
-		return
-	}
-	h := lower.U16(b)
-	for i := range xs {
-		if xs[i] = quant.FromBF16(h[i]); d == ir.F16 {
-			xs[i] = quant.FromF16(h[i])
-		}
-	}
-}
-
 // weightSize returns the bytes of weight w of g.
-func weightSize(g *ir.Graph, w *ir.Value, t ir.Type, p lower.Packing) (int64, error) {
-	if lower.IsMatrix(g, w) {
-		return p.Size(t)
-	}
-	return lower.PlainSize(t)
+func weightSize(g *ir.Graph, w *ir.Value, p lower.Packing) (int64, error) {
+	return lower.WeightSize(p, w.Type, lower.IsMatrix(g, w))
 }
 
 // storeWeight writes weight w of g as a package holds it.
@@ -116,28 +78,18 @@ func matrixOf(x *interp.Tensor) *quant.Matrix {
 
 // loadWeight reads what storeWeight writes; factor is the buffer's.
 func loadWeight(src []byte, g *ir.Graph, w *ir.Value, factor float32, p lower.Packing) (*interp.Tensor, error) {
-	t := w.Type
+	unpack := lower.UnpackPlain
 	if lower.IsMatrix(g, w) {
-		m, err := p.Unpack(src, t)
-		if err != nil {
-			return nil, err
-		}
-		c := *m
-		if t.DType.Encoded() {
-			c.Factor = factor
-		}
-		return interp.Matrix(&c), nil
+		unpack = p.Unpack
 	}
-	if t.DType.Float() {
-		x := interp.New(t)
-		loadFloats(x.F, t.DType, src)
-		return x, nil
+	m, err := unpack(src, w.Type)
+	if err != nil {
+		return nil, err
 	}
-	m := &quant.Matrix{DType: t.DType, N: t.Dims[0].N, K: t.Dims[1].N, Factor: factor}
-	for r := range m.N {
-		row := src[r*(m.K+2):][:m.K+2]
-		m.Q = append(m.Q, lower.I8(row[:m.K])...)
-		m.Scale = append(m.Scale, uint16(row[m.K])|uint16(row[m.K+1])<<8)
+	if w.Type.DType.Float() {
+		return &interp.Tensor{Type: w.Type, F: m.F}, nil
 	}
-	return interp.Matrix(m), nil
+	c := *m
+	c.Factor = factor
+	return interp.Matrix(&c), nil
 }

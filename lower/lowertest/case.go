@@ -154,7 +154,7 @@ func (c testCase) plan(s *stage, at map[*ir.Value]lower.Buffer, p lower.Packing)
 		at[v] = s.add("input "+v.Name, t, lower.Size(t), written(c.graph, v))
 	}
 	for _, w := range c.graph.Weights() {
-		size, err := weightSize(c.graph, w, w.Type, p)
+		size, err := weightSize(c.graph, w, p)
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func (y body) callee(p lower.Packing) (*ir.Graph, error) {
 	end := int64(64) // something else comes first
 	for _, v := range g.Weights() {
 		v.Attr = ir.WeightAttr{Offset: int(end)}
-		size, err := weightSize(g, v, v.Type, p)
+		size, err := weightSize(g, v, p)
 		if err != nil {
 			return nil, err
 		}

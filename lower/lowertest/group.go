@@ -70,7 +70,7 @@ func (c groupCase) stage(p lower.Packing, x lower.Compiled) (*group, error) {
 		e := lower.Expert{Record: records[i], Rows: r.rows, W: r.w}
 		e.Record.Mem = s.stage.mem
 		for _, w := range c.graph.Weights() {
-			n, err := weightSize(c.graph, w, w.Type, p)
+			n, err := weightSize(c.graph, w, p)
 			if err != nil {
 				return nil, err
 			}
@@ -90,7 +90,7 @@ func (c groupCase) stage(p lower.Packing, x lower.Compiled) (*group, error) {
 func recordSize(g *ir.Graph, p lower.Packing) (int64, error) {
 	end := int64(0)
 	for _, w := range g.Weights() {
-		n, err := weightSize(g, w, w.Type, p)
+		n, err := weightSize(g, w, p)
 		if err != nil {
 			return 0, err
 		}

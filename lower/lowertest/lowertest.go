@@ -3,16 +3,8 @@
 // ir/interp; NPU is a device as strict as those of phones, for tests of what
 // stands above backends.
 //
-// Beside numbers it checks what a backend may not do:
-//
-//	L1 a refusal wraps lower.ErrUnsupported and names op and operands
-//	L2 a malformed call is an error, never a panic
-//	L3 a call changes its outputs and nothing else; it writes all of them
-//	L4 what no sequence holds is never read: such rows are NaN
-//	L5 a packing gives back exactly the values that it was given
-//	L6 rows do not depend on the rows that are computed beside them, nor on steps
-//	   being cut in two; tiered backends may be off by their tolerance
-//	L7 an expert graph gives the same bits however its group is cut
+// Beside numbers it checks B1 to B7 of package lower: what no sequence holds is
+// NaN, calls are spoiled, cut and repeated, and all memory is compared afterwards.
 //
 // It is for tests alone.
 package lowertest

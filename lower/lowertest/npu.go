@@ -171,7 +171,7 @@ func (e *npuGraph) Run(_ context.Context, in, weights, out []lower.Buffer) error
 		tensors[v.Name] = load(hostBuffer(b, v.Type))
 	}
 	for i, w := range ws {
-		size, err := weightSize(g, w, w.Type, e.packing)
+		size, err := weightSize(g, w, e.packing)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func npuPack(dst []byte, m *quant.Matrix) error {
 	clear(dst)
 	switch {
 	case m.DType.Float():
-		storeFloats(dst[:m.N*m.K*m.DType.Bits()/8], m.DType, transposed(m.F, m.N, m.K))
+		lower.Encode(dst, transposed(m.F, m.N, m.K), m.DType)
 		return nil
 	case m.DType == ir.W8:
 		copy(lower.I8(dst), transposed(m.Q, m.N, m.K))
@@ -69,7 +69,7 @@ func npuUnpack(src []byte, t ir.Type) (*quant.Matrix, error) {
 	switch {
 	case t.DType.Float():
 		f := make([]float32, m.N*m.K)
-		loadFloats(f, t.DType, src[:len(f)*t.DType.Bits()/8])
+		lower.Decode(f, src, t.DType)
 		m.F = transposed(f, m.K, m.N)
 		return m, nil
 	case t.DType == ir.W8:

@@ -148,7 +148,7 @@ func (p referenceProgram) read(c *lower.Call) (tensors, error) {
 }
 
 func (p referenceProgram) weight(w *ir.Value, b lower.Buffer) (*interp.Tensor, error) {
-	size, err := weightSize(p.graph, w, w.Type, p.packing)
+	size, err := weightSize(p.graph, w, p.packing)
 	if err != nil {
 		return nil, err
 	}

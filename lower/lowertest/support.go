@@ -77,7 +77,7 @@ func operandTypes(v *ir.Value) []string {
 // fits reports whether packing p holds all matrices of g.
 func fits(g *ir.Graph, p lower.Packing) bool {
 	for _, w := range g.Weights() {
-		if _, err := weightSize(g, w, w.Type, p); err != nil {
+		if _, err := weightSize(g, w, p); err != nil {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"estream/ir"
 	"estream/ir/interp"
 	"estream/lower"
+	"estream/passes"
 )
 
 // A walker runs a module's layers twice: the phases that stand on a backend
@@ -66,7 +67,7 @@ func (w *walker) run() error {
 // newLayer makes random weights and an empty state.
 func (w *walker) newLayer(i int, r source) (*layerMemory, error) {
 	l := &layerMemory{weights: tensors{}}
-	for _, g := range w.phases(w.m.Layers[i]) {
+	for _, g := range passes.ClassGraphs(w.m, w.m.Layers[i]) {
 		for _, v := range g.Weights() {
 			if l.weights[v.Name] == nil {
 				l.weights[v.Name] = small(r.tensor(v.Type))
@@ -82,7 +83,7 @@ func (w *walker) newLayer(i int, r source) (*layerMemory, error) {
 		}
 		for range layerExperts {
 			e := tensors{}
-			if callee := w.callee(g); callee != nil {
+			if callee := w.m.Graph(g.Callee()); callee != nil {
 				for _, v := range callee.Weights() {
 					e[v.Name] = small(r.tensor(v.Type))
 				}
@@ -101,36 +102,15 @@ func small(x *interp.Tensor) *interp.Tensor {
 	return x
 }
 
-// phases returns a class's graphs in the order they run.
-func (w *walker) phases(class string) []*ir.Graph {
-	var gs []*ir.Graph
-	for _, phase := range []string{"body", "route", "side", "experts", "tail"} {
-		if g := w.m.Graph(class + "." + phase); g != nil {
-			gs = append(gs, g)
-		}
-	}
-	return gs
-}
-
-// callee returns the graph that g's experts call, or nil.
-func (w *walker) callee(g *ir.Graph) *ir.Graph {
-	for _, v := range g.Values {
-		if a, ok := v.Attr.(ir.ExpertsAttr); ok {
-			return w.m.Graph(a.Callee)
-		}
-	}
-	return nil
-}
-
 // layer runs the phases of one layer, adding their outputs to what was got and
 // is wanted, and compares each.
 func (w *walker) layer(class string, l *layerMemory, got, want tensors) error {
 	got["state"], want["state"] = l.got, l.want
 	maps.Copy(got, l.weights)
 	maps.Copy(want, l.weights)
-	for _, g := range w.phases(class) {
+	for _, g := range passes.ClassGraphs(w.m, class) {
 		run, eval := w.phase, w.eval
-		if w.callee(g) != nil {
+		if g.Callee() != "" {
 			run, eval = l.group(w, w.group), l.group(w, groupCase.eval)
 		}
 		is, err := run(g, got)
@@ -184,7 +164,7 @@ func (l *layerMemory) group(w *walker, run func(groupCase) (*interp.Tensor, erro
 	return func(g *ir.Graph, in tensors) ([]*interp.Tensor, error) {
 		e := g.Outputs[0]
 		x, ids, weights := in[e.Args[0].Name], in[e.Args[1].Name], in[e.Args[2].Name]
-		c := groupCase{graph: w.callee(g), x: x, y: interp.New(x.Type.WithDType(ir.F32)), routes: make([]routed, layerExperts), weights: l.experts}
+		c := groupCase{graph: w.m.Graph(g.Callee()), x: x, y: interp.New(x.Type.WithDType(ir.F32)), routes: make([]routed, layerExperts), weights: l.experts}
 		for i, id := range ids.I {
 			r := &c.routes[id]
 			r.rows, r.w = append(r.rows, int32(i/layerActive)), append(r.w, weights.F[i])

@@ -10,6 +10,7 @@ import (
 
 	"estream/ir"
 	"estream/lower"
+	"estream/passes"
 )
 
 // compiled holds the programs of a module's graphs that have tiers.
@@ -47,7 +48,7 @@ func (b *Backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (l
 func (c *compiled) complete(m *ir.Module) error {
 	for _, g := range m.Graphs {
 		calls := slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.Experts })
-		if _, _, tier := parseTier(g.Name); g.On == c.device.Name() && !tier && !calls && c.programs[g.Name] == nil {
+		if _, _, tier := passes.ParseTier(g.Name); g.On == c.device.Name() && !tier && !calls && c.programs[g.Name] == nil {
 			return fmt.Errorf("%s: graph %s has no tiers: want bind-dims to have run, and rows that T or R counts: %w", g.On, g.Name, lower.ErrUnsupported)
 		}
 	}
@@ -56,7 +57,7 @@ func (c *compiled) complete(m *ir.Module) error {
 
 // add compiles g if it is a tier.
 func (c *compiled) add(ctx context.Context, m *ir.Module, g *ir.Graph, pack lower.Packing) error {
-	name, dims, ok := parseTier(g.Name)
+	name, dims, ok := passes.ParseTier(g.Name)
 	if !ok {
 		return nil
 	}

@@ -53,7 +53,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{
 			"a weight before its record", strings.Replace(expert, "offset=128", "offset=-64", 1),
-			"dev: graph expert0@R2: weight down: offset -64 is before its record",
+			"dev: graph expert0@R2: weight down of an expert: offset -64 is no multiple of 64",
 		},
 		{
 			"an output of other rows", strings.Replace(tail, "%3:y = mul %1 %2 : f32[T,1]\n  return %3", "%3:y = mul %1 %2 : f32[T,1]\n  return %3 %2", 1),
@@ -81,7 +81,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{
 			"an expert without w", strings.ReplaceAll(expert, ":w ", ":v "),
-			"dev: graph expert0@R2: an expert's graph has no input w",
+			"dev: graph expert0@R2: it adds rows, and is no expert: want inputs x, rows, w and y, and y alone returned",
 		},
 		{
 			"what the device refuses", body("f32", 0),

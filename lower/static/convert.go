@@ -1,10 +1,6 @@
 package static
 
-import (
-	"estream/ir"
-	"estream/ir/quant"
-	"estream/lower"
-)
+import "estream/lower"
 
 // copyRows copies n rows of src, from row `from`, to row `at` of dst, and
 // returns n. Float types are rounded to dst's, ties to even.
@@ -14,37 +10,13 @@ func copyRows(dst lower.Buffer, at int, src lower.Buffer, from, n int) int {
 		copy(to.Bytes(), b.Bytes())
 		return n
 	}
-	store, load := storer(to), loader(b)
-	for i := range int(b.Len) * 8 / src.Type.DType.Bits() {
-		store(i, load(i))
+	var number [64]float32
+	out, in, bits := to.Bytes(), b.Bytes(), [2]int{dst.Type.DType.Bits(), src.Type.DType.Bits()}
+	for len(in) > 0 {
+		some := number[:min(len(number), len(in)*8/bits[1])]
+		lower.Decode(some, in, src.Type.DType)
+		lower.Encode(out, some, dst.Type.DType)
+		out, in = out[len(some)*bits[0]/8:], in[len(some)*bits[1]/8:]
 	}
 	return n
-}
-
-// loader returns how to read the elements of a float buffer.
-func loader(b lower.Buffer) func(int) float32 {
-	switch b.Type.DType {
-	case ir.F16:
-		h := lower.U16(b.Bytes())
-		return func(i int) float32 { return quant.FromF16(h[i]) }
-	case ir.BF16:
-		h := lower.U16(b.Bytes())
-		return func(i int) float32 { return quant.FromBF16(h[i]) }
-	}
-	f := lower.F32(b.Bytes())
-	return func(i int) float32 { return f[i] }
-}
-
-// storer returns how to write them.
-func storer(b lower.Buffer) func(int, float32) {
-	switch b.Type.DType {
-	case ir.F16:
-		h := lower.U16(b.Bytes())
-		return func(i int, x float32) { h[i] = quant.F16(x) }
-	case ir.BF16:
-		h := lower.U16(b.Bytes())
-		return func(i int, x float32) { h[i] = quant.BF16(x) }
-	}
-	f := lower.F32(b.Bytes())
-	return func(i int, x float32) { f[i] = x }
 }

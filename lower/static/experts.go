@@ -9,7 +9,10 @@ import (
 // runExperts adds the output of each expert of a group to its rows of y.
 func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) error {
 	for _, e := range c.Group {
-		weights := p.weightsOf(e)
+		var weights []lower.Buffer
+		for i := range e.Factors {
+			weights = append(weights, p.expert.Weight(&e, i))
+		}
 		for rows, w := e.Rows, e.W; len(rows) > 0; {
 			n := min(len(rows), p.largest())
 			t := p.pick(n, 0)
@@ -27,7 +30,7 @@ func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) e
 // gather fills an expert's x with the given rows of x, or its w, then zeros.
 func (p *program) gather(c *lower.Call, s slot, rows []int32, w []float32) {
 	dst := s.Bytes()
-	if s.i == p.at("w") {
+	if s.i == p.expert.W {
 		f := lower.F32(dst)
 		clear(f[copy(f, w):])
 		return

@@ -116,12 +116,12 @@ func TestBadGroups(t *testing.T) {
 		spoil func(*lower.Expert)
 		want  string
 	}{
-		{"row", func(e *lower.Expert) { e.Rows[1] = 6 }, "rows [0 6] do not ascend from 0 to at most 5"},
-		{"order", func(e *lower.Expert) { e.Rows[0] = 3 }, "rows [3 1] do not ascend from 0 to at most 5"},
-		{"twice", func(e *lower.Expert) { e.Rows[0] = 1 }, "rows [1 1] do not ascend from 0 to at most 5"},
-		{"w", func(e *lower.Expert) { e.W = e.W[:1] }, "2 rows with 1 weights of rows"},
-		{"factors", func(e *lower.Expert) { e.Factors = nil }, "0 factors for 2 weights"},
-		{"record", func(e *lower.Expert) { e.Record.Len -= 64 }, "weight down: bytes 128 to 128 of 1024 do not hold w8[1,1], which takes 64"},
+		{"row", func(e *lower.Expert) { e.Rows[1] = 6 }, "rows[1] is 6 after 0, want rows to ascend below 6"},
+		{"order", func(e *lower.Expert) { e.Rows[0] = 3 }, "rows[1] is 1 after 3, want rows to ascend below 6"},
+		{"twice", func(e *lower.Expert) { e.Rows[0] = 1 }, "rows[1] is 1 after 1, want rows to ascend below 6"},
+		{"w", func(e *lower.Expert) { e.W = e.W[:1] }, "2 rows, 1 weights of rows and 2 factors, want as many weights as rows and 2 factors"},
+		{"factors", func(e *lower.Expert) { e.Factors = nil }, "2 rows, 2 weights of rows and 0 factors, want as many weights as rows and 2 factors"},
+		{"record", func(e *lower.Expert) { e.Record.Len -= 64 }, "weight down: its 64 bytes at 128 are not within the record's 128"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &recorder{}
@@ -129,7 +129,7 @@ func TestBadGroups(t *testing.T) {
 			bad := record(0, 0, 1)
 			c.spoil(&bad)
 			err := p.Run(context.Background(), expertCall(record(0, 2), bad))
-			require.EqualError(t, err, "dev: graph expert0: expert 1 of the group: "+c.want)
+			require.EqualError(t, err, "dev: graph expert0: expert 1 of 2: "+c.want)
 			require.Empty(t, d.log.String())
 		})
 	}

@@ -12,19 +12,25 @@ import (
 // A program runs the ragged calls of one graph.
 type program struct {
 	owner  *compiled
-	graph  *ir.Graph // the signature
-	rows   ir.Dim    // the symbol that counts rows: T or L, R of an expert
-	expert bool      // graph gathers, scales and adds rows for one expert
-	state  int       // which input is the growing state; -1: none
-	step   step      // of a graph with a state
-	window int       // of the graph's attention
-	sizes  []int64   // bytes of each weight
-	tiers  []*tier   // ascending by rows, then by past
+	graph  *ir.Graph          // the signature
+	rows   ir.Dim             // the symbol that counts rows: T or L, R of an expert
+	expert *lower.ExpertGraph // nil if graph is no expert's
+	state  int                // which input is the growing state; -1: none
+	step   step               // of a graph with a state
+	window int                // of the graph's attention
+	sizes  []int64            // bytes of each weight
+	tiers  []*tier            // ascending by rows, then by past
 }
 
 func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error) {
-	prog := &program{owner: owner, graph: g, state: -1, rows: ir.R}
-	prog.expert = slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd })
+	x, err := lower.ExpertOf(g, p)
+	if x == nil && err == nil && slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd }) {
+		err = fmt.Errorf("it adds rows, and is no expert: want inputs x, rows, w and y, and y alone returned")
+	}
+	if err != nil {
+		return nil, err
+	}
+	prog := &program{owner: owner, graph: g, expert: x, state: -1, rows: ir.R}
 	for _, find := range []func() error{prog.findRows, prog.findState, prog.findAttention} {
 		if err := find(); err != nil {
 			return nil, err
@@ -35,14 +41,7 @@ func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error)
 
 func (p *program) findSizes(pack lower.Packing) error {
 	for _, w := range p.graph.Weights() {
-		size := lower.PlainSize
-		if lower.IsMatrix(p.graph, w) {
-			size = pack.Size
-		}
-		n, err := size(w.Type)
-		if off := w.Attr.(ir.WeightAttr).Offset; err == nil && off < 0 {
-			err = fmt.Errorf("offset %d is before its record", off)
-		}
+		n, err := lower.WeightSize(pack, w.Type, lower.IsMatrix(p.graph, w))
 		if err != nil {
 			return fmt.Errorf("weight %s: %w", w.Name, err)
 		}
@@ -53,12 +52,7 @@ func (p *program) findSizes(pack lower.Packing) error {
 
 func (p *program) findRows() error {
 	in := p.graph.Inputs()
-	if p.expert {
-		for _, name := range []string{"x", "rows", "w", "y"} {
-			if v := p.graph.Value(name); v == nil || v.Op != ir.Input {
-				return fmt.Errorf("an expert's graph has no input %s", name)
-			}
-		}
+	if p.expert != nil {
 		return nil
 	}
 	if len(in) == 0 || in[0].Type.Rank() == 0 || in[0].Type.Dims[0].Sym == "" || in[0].Type.Dims[0].N != 0 {
@@ -156,7 +150,7 @@ func (p *program) pick(rows, past int) *tier {
 func (p *program) Run(ctx context.Context, c *lower.Call) error {
 	run := p.runRows
 	switch {
-	case p.expert:
+	case p.expert != nil:
 		run = p.runExperts
 	case p.state >= 0:
 		run = p.runSequences

@@ -37,21 +37,6 @@ type slot struct {
 	i    int // which input, output or part of the state
 }
 
-// parseTier splits the name of a tier's graph into its signature's and extents.
-func parseTier(name string) (graph string, dims lower.Dims, ok bool) {
-	graph, list, ok := strings.Cut(name, "@")
-	dims = lower.Dims{}
-	for f := range strings.SplitSeq(list, ",") {
-		sym := strings.TrimRight(f, "0123456789")
-		n, err := strconv.Atoi(f[len(sym):])
-		if _, twice := dims[sym]; sym == "" || err != nil || n < 1 || twice {
-			return "", nil, false
-		}
-		dims[sym] = n
-	}
-	return graph, dims, ok
-}
-
 // newTier fits g, whose extents are dims, to the program's signature.
 func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym]}
@@ -99,7 +84,7 @@ func (p *program) input(name string, t *tier) (slot, error) {
 	}
 	if i := p.at(name); i >= 0 {
 		v := p.graph.Inputs()[i].Type
-		if p.expert && name == "x" || v.Rank() > 0 && v.Dims[0] == p.rows {
+		if p.expert != nil && name == "x" || v.Rank() > 0 && v.Dims[0] == p.rows {
 			return slotOf(padded, i, withRows(v, p.rows)), nil
 		}
 	}

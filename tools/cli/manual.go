@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -31,7 +30,7 @@ func (a *App) manual(root *cobra.Command, dir string, asJSON bool) error {
 		return err
 	}
 	root.DisableAutoGenTag = true
-	header := doc.GenManHeader{Section: "1", Source: "estream", Manual: "estream manual", Date: &time.Time{}}
+	header := doc.GenManHeader{Section: "1", Source: "estream", Manual: "estream manual"}
 	if err := doc.GenManTree(root, &header, dir); err != nil {
 		return err
 	}

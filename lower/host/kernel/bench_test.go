@@ -67,7 +67,7 @@ func BenchmarkAttention(b *testing.B) {
 func BenchmarkRows(b *testing.B) {
 	const rows, k = 64, 2048
 	x, y, dst := normal(rows*k, 1), normal(rows*k, 2), make([]float32, rows*k)
-	a8 := make([]byte, 2*rows*A8RowBytes(k, true))
+	a8 := make([]byte, 2*rows*a8RowBytes(k, true))
 	pos := make([]int32, rows)
 	ids := make([]int32, rows*k/64*8)
 	for _, c := range []struct {

@@ -1,6 +1,9 @@
 package kernel
 
-import "estream/ir"
+import (
+	"estream/ir"
+	"estream/lower"
+)
 
 // A Window is the last Keep rows of D values of each sequence, [B,Keep,D].
 type Window struct {

@@ -47,7 +47,7 @@ func packed(t testing.TB, d ir.DType, n, k int) *Matrix {
 // quantized returns random rows of a8 or a8g128.
 func quantized(t testing.TB, rows, k int, blocks bool) []byte {
 	t.Helper()
-	x := make([]byte, rows*A8RowBytes(k, blocks))
+	x := make([]byte, rows*a8RowBytes(k, blocks))
 	require.NoError(t, QuantizeA8(x, normal(rows*k, uint64(rows)), rows, k, blocks))
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"estream/ir"
+	"estream/lower"
 )
 
 // MulA8 multiplies quantized rows by panels from..to-1 of w, an encoded matrix:
@@ -16,7 +17,7 @@ import (
 // acc += float32(sum)*scale(w), in blocks times the block's scale before it is
 // added; then acc is multiplied by the row's scale (without blocks), then by Factor.
 func (w *Matrix) MulA8(dst []float32, stride int, x []byte, blocks bool, rows, from, to int) {
-	size := A8RowBytes(w.K, blocks)
+	size := a8RowBytes(w.K, blocks)
 	var sums [tileRows][PanelColumns]float32
 	for p := from; p < to; p++ {
 		cols := w.columns(p)
@@ -45,7 +46,7 @@ func (w *Matrix) mulSegments(sums [][PanelColumns]float32, x []byte, p int, bloc
 	if blocks {
 		segment = min(group, a8Block)
 	}
-	panel, size := w.panel(p), A8RowBytes(w.K, blocks)
+	panel, size := w.panel(p), a8RowBytes(w.K, blocks)
 	var scales [PanelColumns]float32
 	for k := 0; k < w.K; k += segment {
 		decodeScales(&scales, w.scales(p, k/group))
@@ -140,5 +141,5 @@ func decodeScales(dst *[PanelColumns]float32, src *[scaleBytes]byte) {
 
 // a8Scale returns scale g of a row of k quantized values.
 func a8Scale(row []byte, k, g int) float32 {
-	return math.Float32frombits(binary.LittleEndian.Uint32(row[a8Scales(k)+4*g:]))
+	return math.Float32frombits(binary.LittleEndian.Uint32(row[lower.ScaleOffset(k)+4*g:]))
 }

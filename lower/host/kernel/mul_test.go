@@ -10,6 +10,7 @@ import (
 
 	"estream/ir"
 	"estream/ir/quant"
+	"estream/lower"
 )
 
 // canary stands where a kernel must not write.
@@ -55,7 +56,7 @@ func naiveA8(m *quant.Matrix, x []byte, blocks bool, row, col int) float32 {
 	if blocks {
 		segment = min(g, 128)
 	}
-	x = x[row*A8RowBytes(m.K, blocks):]
+	x = x[row*a8RowBytes(m.K, blocks):]
 	scale := func(i int) float32 {
 		return math.Float32frombits(binary.LittleEndian.Uint32(x[(m.K+63)/64*64+4*i:]))
 	}
@@ -89,8 +90,8 @@ func TestMulA8(t *testing.T) {
 				m, stride := matrix(t, d, n, k), n+3
 				w, x := packOf(t, m), quantized(t, rows, k, blocks)
 				for r := range rows { // gaps may hold anything
-					row := x[r*A8RowBytes(k, blocks):]
-					for i := k; i < a8Scales(k); i++ {
+					row := x[r*a8RowBytes(k, blocks):]
+					for i := k; i < lower.ScaleOffset(k); i++ {
 						row[i] = byte(200 + i)
 					}
 				}
@@ -125,7 +126,7 @@ func TestMulA8Extremes(t *testing.T) {
 				m.Q[k+i], m.Scale[(k+i)/128] = 7, m.Scale[0]
 			}
 		}
-		x, a8 := filled(2*k, 3), make([]byte, 2*A8RowBytes(k, false))
+		x, a8 := filled(2*k, 3), make([]byte, 2*a8RowBytes(k, false))
 		for i := range k {
 			x[i] = -3
 		}
@@ -162,7 +163,7 @@ func TestMulSplits(t *testing.T) {
 			if !d.Encoded() {
 				break
 			}
-			a8, size := quantized(t, rows, k, blocks), A8RowBytes(k, blocks)
+			a8, size := quantized(t, rows, k, blocks), a8RowBytes(k, blocks)
 			run(fmt.Sprint("a8 blocks=", blocks), func(dst []float32, r0, r1, p0, p1 int) {
 				w.MulA8(dst, n, a8[r0*size:], blocks, r1-r0, p0, p1)
 			})

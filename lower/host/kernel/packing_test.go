@@ -8,6 +8,7 @@ import (
 
 	"estream/ir"
 	"estream/ir/quant"
+	"estream/lower"
 )
 
 var weightTypes = []ir.DType{ir.F32, ir.F16, ir.BF16, ir.W8, ir.W4G32, ir.W4G64, ir.W4G128, ir.W4Full32, ir.W4Full64, ir.W4Full128}

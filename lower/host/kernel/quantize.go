@@ -12,8 +12,8 @@ import (
 // a8Block is how many values share a scale in a8g128.
 const a8Block = 128
 
-// a8Row is lower.ActivationRow of a8 or, where blocks is set, of a8g128.
-func a8Row(k int, blocks bool) (scales, size int) {
+// a8RowBytes is lower.ActivationRow of a8 or, where blocks is set, of a8g128.
+func a8RowBytes(k int, blocks bool) int {
 	if blocks {
 		return lower.ActivationRow(ir.A8G128, k)
 	}
@@ -32,8 +32,7 @@ func a8Groups(k int, blocks bool) int {
 // a row or block; one of zeros, or so small that 1/s is infinite, has s = 0 and
 // codes 0. Gaps of dst are zeroed. An infinity or NaN is an error that names the row.
 func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
-	n := a8Groups(k, blocks)
-	at, stride := a8Row(k, blocks)
+	stride, n, at := a8RowBytes(k, blocks), a8Groups(k, blocks), lower.ScaleOffset(k)
 	for r := range rows {
 		row, out := x[r*k:(r+1)*k], dst[r*stride:(r+1)*stride]
 		clear(out[k:])

@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"estream/ir"
-	"estream/lower"
 )
 
 func TestQuantizeA8(t *testing.T) {
@@ -25,7 +22,7 @@ func TestQuantizeA8(t *testing.T) {
 		{"subnormal scale", []float32{4e-37, -2e-37}, []int8{127, -64}, 4e-37 / 127},
 		{"huge", []float32{math.MaxFloat32, -math.MaxFloat32}, []int8{127, -127}, math.MaxFloat32 / 127},
 	} {
-		row := make([]byte, A8RowBytes(len(c.x), false))
+		row := make([]byte, a8RowBytes(len(c.x), false))
 		for i := range row {
 			row[i] = 0xee
 		}
@@ -44,7 +41,7 @@ func TestQuantizeA8Steps(t *testing.T) {
 	x := normal(rows*k, 8)
 	clear(x[k : k+128])
 	for _, blocks := range []bool{false, true} {
-		n, size := a8Groups(k, blocks), A8RowBytes(k, blocks)
+		n, size := a8Groups(k, blocks), a8RowBytes(k, blocks)
 		got := make([]byte, rows*size)
 		require.NoError(t, QuantizeA8(got, x, rows, k, blocks))
 		for g := range rows * n {
@@ -71,7 +68,7 @@ func TestQuantizeA8Errors(t *testing.T) {
 		x := normal(3*128, 1)
 		x[2*128+17] = bad
 		for _, blocks := range []bool{false, true} {
-			err := QuantizeA8(make([]byte, 3*A8RowBytes(128, blocks)), x, 3, 128, blocks)
+			err := QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
 			require.EqualError(t, err, "quantize: row 2 holds an infinity or NaN")
 		}
 	}

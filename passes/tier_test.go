@@ -1,4 +1,4 @@
-package static
+package passes
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"estream/lower"
 )
 
-// names are of graphs: tiers with their extents, and others.
-func names() map[string]lower.Dims {
+// tierNames are of graphs: tiers with their extents, and others.
+func tierNames() map[string]lower.Dims {
 	return map[string]lower.Dims{
 		"c0.body@T8,S16":         {"T": 8, "S": 16},
 		"expert0@R4":             {"R": 4},
@@ -31,8 +31,8 @@ func names() map[string]lower.Dims {
 }
 
 func TestParseTier(t *testing.T) {
-	for name, want := range names() {
-		graph, dims, ok := parseTier(name)
+	for name, want := range tierNames() {
+		graph, dims, ok := ParseTier(name)
 		require.Equal(t, want != nil, ok, name)
 		if ok {
 			require.Equal(t, want, dims, name)
@@ -42,11 +42,11 @@ func TestParseTier(t *testing.T) {
 }
 
 func FuzzParseTier(f *testing.F) {
-	for name := range names() {
+	for name := range tierNames() {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		graph, dims, ok := parseTier(name)
+		graph, dims, ok := ParseTier(name)
 		if !ok {
 			return
 		}
@@ -55,7 +55,7 @@ func FuzzParseTier(f *testing.F) {
 			require.Positive(t, dims[sym])
 			tags = append(tags, fmt.Sprintf("%s%d", sym, dims[sym]))
 		}
-		again, same, ok := parseTier(graph + "@" + strings.Join(tags, ","))
+		again, same, ok := ParseTier(graph + "@" + strings.Join(tags, ","))
 		require.True(t, ok)
 		require.Equal(t, graph, again)
 		require.Equal(t, dims, same)

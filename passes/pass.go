@@ -39,7 +39,7 @@ func Pack(policy Policy, packing lower.Packing, r *Report) []Pass {
 	return []Pass{
 		pass("canonicalize", "equal graphs print equal: values in one order, numbered, no value computed twice, no reshape or affine that does nothing", canonicalize),
 		pass("dce", "every value reaches an output, inputs apart", dce),
-		pass("quantize", "weights have the policy's types; routers, vectors and other small tensors are exact", func(m *ir.Module) error { return policy.apply(m, r) }),
+		pass("quantize", "weights have the policy's types; routers, vectors and matrices of few rows are exact", func(m *ir.Module) error { return policy.apply(m, r) }),
 		pass("extract-expert", "no experts value has a body; equal bodies are one callee", func(m *ir.Module) error { return extractExperts(m, r) }),
 		pass("split", "each layer is a class of phases wired by name; the head is norm and projection; the embedding's table is the rows that are used", split),
 		pass("layout", "each weight has its offset in its record", func(m *ir.Module) error { return layout(m, packing) }),

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"estream/ir"
+	"estream/lower/host"
 )
 
 // TestSlots runs graphs on slots that remember whose value they hold: no value is
-// lost before it is read, and none is written where an operand lies.
+// lost before it is read, and none is written where an operand lies. The host's
+// compiler, which notes what each place holds, takes them all.
 func TestSlots(t *testing.T) {
 	for name, text := range modules(t) {
 		m := parse(t, text)
@@ -20,7 +22,7 @@ func TestSlots(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	planned := 0
+	planned, b := 0, host.New(host.Options{Threads: 1})
 	for range 2000 {
 		m := &ir.Module{Graphs: []*ir.Graph{randomGraph(r)}}
 		require.NoError(t, m.Verify(), m.String())
@@ -30,6 +32,9 @@ func TestSlots(t *testing.T) {
 		}
 		planned++
 		checkSlots(t, m, m.String())
+		c, err := b.Compile(t.Context(), m, b.Packings()[0])
+		require.NoError(t, err, m.String())
+		require.NoError(t, c.Close())
 	}
 	require.Greater(t, planned, 1000)
 }

@@ -15,6 +15,9 @@ import (
 //	the state would take become outputs new.0, new.1, .. after the others
 //	an expert: x f32[R,H] is its rows, and the scaled rows are its output
 //
+// In it S is no longer what a state has room for, but how many rows of the past,
+// real and padded, the mask has columns for: ST is S+T.
+//
 // It is an error if g uses a state, a step or rows in another way.
 func staticForm(g *ir.Graph) (*ir.Graph, error) {
 	s := g.Clone()

@@ -8,10 +8,11 @@ import (
 
 // runExperts adds the output of each expert of a group to its rows of y.
 func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) error {
-	for _, e := range c.Group {
+	for i := range c.Group {
+		e := &c.Group[i]
 		var weights []lower.Buffer
 		for i := range e.Factors {
-			weights = append(weights, p.expert.Weight(&e, i))
+			weights = append(weights, p.expert.Weight(e, i))
 		}
 		for rows, w := e.Rows, e.W; len(rows) > 0; {
 			n := min(len(rows), p.largest())

@@ -10,19 +10,6 @@ import (
 	"estream/passes"
 )
 
-// The phases of a layer class, in the order they run. "experts" is the routed
-// op alone, "early" is not run but for guessing.
-const (
-	bodyPhase    = "body"
-	routePhase   = "route"
-	sidePhase    = "side"
-	expertsPhase = "experts"
-	tailPhase    = "tail"
-	earlyPhase   = "early"
-)
-
-var phaseOrder = []string{bodyPhase, routePhase, sidePhase, expertsPhase, tailPhase}
-
 // A class is what layers of one shape share.
 type class struct {
 	name   string
@@ -66,13 +53,13 @@ func (m *Model) bind(records map[string]passes.Record, packing lower.Packing) er
 		}
 	}
 	var err error
-	if m.norm, err = m.phase("head.norm", records["head.norm"]); err != nil {
+	if m.norm, err = m.phase(passes.HeadNorm, records[passes.HeadNorm]); err != nil {
 		return err
 	}
-	if m.proj, err = m.phase("head.proj", records["head.proj"]); err != nil {
+	if m.proj, err = m.phase(passes.HeadProj, records[passes.HeadProj]); err != nil {
 		return err
 	}
-	if m.embed, err = m.phase("embed", passes.Record{}); err != nil {
+	if m.embed, err = m.phase(passes.EmbedGraph, passes.Record{}); err != nil {
 		return err
 	}
 	if err := m.bindEnds(records, packing); err != nil {
@@ -84,7 +71,7 @@ func (m *Model) bind(records map[string]passes.Record, packing lower.Packing) er
 
 func (m *Model) newClass(name string, records map[string]passes.Record) (*class, error) {
 	c := &class{name: name, phases: map[string]*phase{}, record: records[name]}
-	for _, p := range phaseOrder {
+	for _, p := range passes.Phases() {
 		if m.module.Graph(name+"."+p) == nil {
 			continue
 		}
@@ -94,20 +81,20 @@ func (m *Model) newClass(name string, records map[string]passes.Record) (*class,
 		}
 		c.phases[p] = ph
 	}
-	body := c.phases[bodyPhase]
+	body := c.phases[passes.BodyPhase]
 	if body == nil {
 		return nil, fmt.Errorf("module: layer class %s has no body", name)
 	}
 	if s := body.graph.Value("state"); s != nil {
 		c.state = s.Type
 	}
-	if e := c.phases[expertsPhase]; e != nil {
+	if e := c.phases[passes.ExpertsPhase]; e != nil {
 		if len(e.graph.Outputs) != 1 {
 			return nil, fmt.Errorf("module: graph %s has %d outputs, want one", e.graph.Name, len(e.graph.Outputs))
 		}
 		c.routed = e.graph.Outputs[0]
 		attr, ok := c.routed.Attr.(ir.ExpertsAttr)
-		if !ok || attr.Callee == "" || c.phases[routePhase] == nil {
+		if !ok || attr.Callee == "" || c.phases[passes.RoutePhase] == nil {
 			return nil, fmt.Errorf("module: layer class %s: experts without a callee or a route", name)
 		}
 		var err error
@@ -135,7 +122,7 @@ func (m *Model) phase(graph string, rec passes.Record) (*phase, error) {
 		on = m.device
 	}
 	var err error
-	if !strings.HasSuffix(graph, "."+expertsPhase) {
+	if !strings.HasSuffix(graph, "."+passes.ExpertsPhase) {
 		if p.program, err = on.Program(graph); err != nil {
 			return nil, err
 		}
@@ -147,7 +134,7 @@ func (m *Model) phase(graph string, rec passes.Record) (*phase, error) {
 				place.offset, place.size, place.factor = r.Offset, r.Size, i
 			}
 		}
-		if place.factor < 0 && graph != "embed" {
+		if place.factor < 0 && graph != passes.EmbedGraph {
 			return nil, fmt.Errorf("module: graph %s: weight %s is in no record", graph, w.Name)
 		}
 		p.weights = append(p.weights, place)
@@ -210,9 +197,3 @@ func (p *phase) bound(mem lower.Mem, off int64, factors []float32) []lower.Buffe
 	}
 	return out
 }
-
-func isCallee(m *ir.Module, g *ir.Graph) bool {
-	return g.Value("rows") != nil && !strings.Contains(g.Name, ".")
-}
-
-func isEarly(g *ir.Graph) bool { return strings.HasSuffix(g.Name, "."+earlyPhase) }

@@ -36,10 +36,10 @@ func (m *Model) bindEnds(records map[string]passes.Record, packing lower.Packing
 	if len(dense) < 2 {
 		return fmt.Errorf("no records of the head")
 	}
-	if err := checkRecord(dense[0], records["head.norm"], "head.norm"); err != nil {
+	if err := checkRecord(dense[0], records[passes.HeadNorm], passes.HeadNorm); err != nil {
 		return err
 	}
-	return m.bindRuns(dense[1:], records["head.proj"], packing)
+	return m.bindRuns(dense[1:], records[passes.HeadProj], packing)
 }
 
 // bindRuns finds how many columns each run of the head's panels holds from the
@@ -56,7 +56,7 @@ func (m *Model) bindRuns(runs []layout.Record, proj passes.Record, packing lower
 		if err != nil {
 			return err
 		}
-		if err := checkRecord(r, want, "head.proj"); err != nil {
+		if err := checkRecord(r, want, passes.HeadProj); err != nil {
 			return err
 		}
 		m.headers.factors = append(m.headers.factors, r.Factors[0])

@@ -3,10 +3,10 @@ package runtime
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"estream/ir"
 	"estream/lower"
+	"estream/passes"
 )
 
 // A frame is where the values that cross the phases of one class stand. Full
@@ -29,7 +29,7 @@ var layerInputs = []string{"x", "pos", "seq", "past", "base", "parent", "state"}
 // newFrame finds the values of the class's frame; those in taps have all rows.
 func (c *class) newFrame(taps []string) error {
 	made := map[string]string{} // value to the phase that makes it
-	for _, name := range phaseOrder {
+	for _, name := range passes.Phases() {
 		p := c.phases[name]
 		if p == nil {
 			continue
@@ -47,13 +47,13 @@ func (c *class) newFrame(taps []string) error {
 			if out.Name == "y" || out.Type.DType == ir.State || slices.ContainsFunc(c.frame.values, func(f framed) bool { return f.name == out.Name }) {
 				continue
 			}
-			c.frame.values = append(c.frame.values, framed{out.Name, out.Type, name == bodyPhase && c.onlyRouteReads(out.Name) && !slices.Contains(taps, out.Name)})
+			c.frame.values = append(c.frame.values, framed{out.Name, out.Type, name == passes.BodyPhase && c.onlyRouteReads(out.Name) && !slices.Contains(taps, out.Name)})
 		}
 	}
 	if made["y"] == "" {
 		return fmt.Errorf("module: layer class %s makes no y", c.name)
 	}
-	c.frame.reuse = made["y"] == tailPhase && !c.reads("x", sidePhase, expertsPhase, tailPhase)
+	c.frame.reuse = made["y"] == passes.TailPhase && !c.reads("x", passes.SidePhase, passes.ExpertsPhase, passes.TailPhase)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (c *class) reads(name string, phases ...string) bool {
 }
 
 func (c *class) onlyRouteReads(name string) bool {
-	return c.reads(name, routePhase) && !c.reads(name, sidePhase, expertsPhase, tailPhase) && !strings.HasPrefix(name, "experts")
+	return c.reads(name, passes.RoutePhase) && !c.reads(name, passes.SidePhase, passes.ExpertsPhase, passes.TailPhase)
 }
 
 // rows is the extents of a frame's full and chunk values.

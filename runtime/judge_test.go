@@ -13,7 +13,6 @@ import (
 
 	"estream/ir"
 	"estream/ir/interp"
-	"estream/ir/quant"
 	"estream/lower"
 	"estream/lower/host"
 	"estream/pager/layout"
@@ -166,8 +165,10 @@ func (j *judge) weights(r passes.Record, file string, at layout.Record) map[stri
 	for i, w := range r.Weights {
 		part := data[w.Offset : w.Offset+w.Size]
 		if !w.Matrix {
+			m, err := lower.UnpackPlain(part, w.Type)
+			require.NoError(j.t, err)
 			out[w.Name] = interp.New(w.Type)
-			out[w.Name].F = plainValues(j.t, w.Type, part)
+			out[w.Name].F = m.F
 			continue
 		}
 		m, err := j.packing.Unpack(part, w.Type)
@@ -176,20 +177,4 @@ func (j *judge) weights(r passes.Record, file string, at layout.Record) map[stri
 		out[w.Name] = interp.Matrix(m)
 	}
 	return out
-}
-
-func plainValues(t *testing.T, ty ir.Type, data []byte) []float32 {
-	t.Helper()
-	switch ty.DType {
-	case ir.F32:
-		return lower.F32(data)
-	case ir.BF16:
-		var out []float32
-		for _, h := range lower.U16(data) {
-			out = append(out, quant.FromBF16(h))
-		}
-		return out
-	}
-	t.Fatalf("a plain weight of type %s", ty)
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"estream/ir"
 	"estream/lower"
 	"estream/pager"
+	"estream/passes"
 )
 
 // buffers allocates the residual stream and what layers share.
@@ -92,10 +93,10 @@ func (r *run) environment(c *class) (map[string]lower.Buffer, error) {
 // steps with a larger past.
 func (r *run) bodies(c *class, lw layerWeights, env map[string]lower.Buffer) error {
 	return r.chunks(c, env, func(part map[string]lower.Buffer) error {
-		if err := r.call(c.phases[bodyPhase], lw.of(c.phases[bodyPhase]), part); err != nil {
+		if err := r.call(c.phases[passes.BodyPhase], lw.of(c.phases[passes.BodyPhase]), part); err != nil {
 			return err
 		}
-		if p := c.phases[routePhase]; p != nil {
+		if p := c.phases[passes.RoutePhase]; p != nil {
 			return r.call(p, lw.of(p), part)
 		}
 		return nil
@@ -140,7 +141,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 	if err := r.pass.Route(r.routes.wanted); err != nil {
 		return err
 	}
-	if p := c.phases[sidePhase]; p != nil {
+	if p := c.phases[passes.SidePhase]; p != nil {
 		if err := r.chunks(c, env, func(part map[string]lower.Buffer) error { return r.call(p, lw.of(p), part) }); err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 			return fmt.Errorf("experts %d to %d: %w", g.First, g.First+g.Count-1, err)
 		}
 	}
-	if p := c.phases[tailPhase]; p != nil {
+	if p := c.phases[passes.TailPhase]; p != nil {
 		return r.chunks(c, env, func(part map[string]lower.Buffer) error { return r.call(p, lw.of(p), part) })
 	}
 	return nil

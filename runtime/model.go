@@ -19,8 +19,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
+	"strings"
 
 	"estream/ir"
 	"estream/lower"
@@ -203,11 +203,12 @@ func (m *Model) parse() (err error) {
 
 // tap makes the tapped values outputs of the graphs that compute them.
 func (m *Model) tap() error {
+	callees := m.module.Callees()
 	for _, name := range m.opt.Taps {
 		found := false
 		for _, g := range m.module.Graphs {
 			v := g.Value(name)
-			if v == nil || v.Op == ir.Input || v.Op == ir.Weight || isCallee(m.module, g) || isEarly(g) {
+			if v == nil || v.Op == ir.Input || v.Op == ir.Weight || slices.Contains(callees, g) || strings.HasSuffix(g.Name, "."+passes.EarlyPhase) {
 				continue
 			}
 			if found = true; !slices.Contains(g.Outputs, v) {
@@ -222,9 +223,6 @@ func (m *Model) tap() error {
 }
 
 func (m *Model) source(name string) (pager.Source, error) {
-	if _, err := os.Stat(m.pkg.Path(name)); errors.Is(err, os.ErrNotExist) {
-		return nil, nil // a dense model has no experts; layout.Open has checked what must be there
-	}
 	if m.opt.Source != nil {
 		return m.opt.Source(m.pkg.Path(name))
 	}

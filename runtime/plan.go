@@ -11,6 +11,7 @@ import (
 	"estream/lower"
 	"estream/pager"
 	"estream/pager/layout"
+	"estream/passes"
 )
 
 // A Plan is how a batch will run and what memory it takes at its peak.
@@ -211,7 +212,7 @@ func (m *Model) workspace(p *Plan) (int64, error) {
 	}
 	d := lower.Dims{"T": p.Chunk, "S": p.Tokens, "B": p.Sequences, "U": p.Chunk, "L": p.Head, "P": m.headers.columns}
 	for _, c := range m.classes {
-		for _, name := range phaseOrder {
+		for _, name := range passes.Phases() {
 			add(c.phases[name], d)
 		}
 		add(c.callee, lower.Dims{"T": p.Tokens})

@@ -6,6 +6,7 @@ import (
 
 	"estream/ir"
 	"estream/pager/layout"
+	"estream/passes"
 )
 
 // A signature is the values that a graph may take from the runtime, by name. A
@@ -80,7 +81,7 @@ func (m *Model) checkClass(c *class) error {
 	if c.state.DType == ir.State {
 		s["state"] = c.state
 	}
-	for _, name := range phaseOrder {
+	for _, name := range passes.Phases() {
 		p := c.phases[name]
 		if p == nil {
 			continue

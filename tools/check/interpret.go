@@ -9,6 +9,7 @@ import (
 	"estream/ir/interp"
 	"estream/lower"
 	"estream/pager/layout"
+	"estream/passes"
 	"estream/runtime"
 )
 
@@ -99,7 +100,7 @@ func (j *judge) eval(ctx context.Context, layer int, g *ir.Graph, env map[string
 
 // embed evaluates the embeddings on a table of the tokens' rows alone.
 func (j *judge) embed(ctx context.Context) (*interp.Tensor, error) {
-	g := j.module.Graph("embed")
+	g := j.module.Graph(passes.EmbedGraph)
 	region, w := j.Manifest.Rows[0], g.Weights()[0]
 	data, places := make([]byte, int64(j.tokens)*region.RowBytes), make([]int32, j.tokens)
 	for i, id := range j.step["ids"].I {
@@ -134,7 +135,7 @@ func (j *judge) layer(ctx context.Context, l int, x *interp.Tensor) (*interp.Ten
 		env[name] = t
 	}
 	env["x"] = x
-	for _, g := range j.phases(class) {
+	for _, g := range passes.ClassGraphs(j.module, class) {
 		if s := g.Value("state"); s != nil && env["state"] == nil {
 			t, err := lower.Dims{"S": j.tokens, "B": j.prompts}.Bind(s.Type)
 			if err != nil {
@@ -151,9 +152,9 @@ func (j *judge) layer(ctx context.Context, l int, x *interp.Tensor) (*interp.Ten
 
 // head evaluates the head on all rows of x, one run of columns after another.
 func (j *judge) head(ctx context.Context, x *interp.Tensor) error {
-	last, norm := len(j.module.Layers), j.module.Graph("head.norm")
+	last, norm := len(j.module.Layers), j.module.Graph(passes.HeadNorm)
 	dense := j.Manifest.Dense[last:]
-	env, err := j.weights(j.dense, j.records["head.norm"], dense[0])
+	env, err := j.weights(j.dense, j.records[passes.HeadNorm], dense[0])
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (j *judge) head(ctx context.Context, x *interp.Tensor) error {
 	at, logits := place{last, "logits"}, make([]float32, j.tokens*vocab)
 	for i, r := range dense[1:] {
 		n := min(columns, vocab-i*columns)
-		class, err := j.records["head.proj"].Bind(j.packing, lower.Dims{"P": n})
+		class, err := j.records[passes.HeadProj].Bind(j.packing, lower.Dims{"P": n})
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (j *judge) head(ctx context.Context, x *interp.Tensor) error {
 		for name, w := range weights {
 			env[name] = w
 		}
-		proj := j.module.Graph("head.proj")
+		proj := j.module.Graph(passes.HeadProj)
 		if err := j.eval(ctx, last, proj, env); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"estream/ir"
 	"estream/models/checkpoint"
+	"estream/passes"
 )
 
 // A Name says which value of a package a golden tensor is. In a golden file the
@@ -98,7 +99,7 @@ func (p *pkg) pair(tensor string, names []Name) (pair, bool) {
 		}
 		for _, value := range n.Values {
 			x := pair{golden: tensor, value: value, layer: layer}
-			if inLayer && p.find(&x, p.phases(p.module.Layers[layer])) {
+			if inLayer && p.find(&x, passes.ClassGraphs(p.module, p.module.Layers[layer])) {
 				return x, true
 			}
 			if !inLayer && (p.end(&x, -1, "embed") || p.end(&x, len(p.module.Layers), "head.norm", "head.proj")) {

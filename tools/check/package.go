@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,17 +92,6 @@ func (p *pkg) encoded() bool {
 	return false
 }
 
-// phases returns the graphs of a layer class in the order they run.
-func (p *pkg) phases(class string) []*ir.Graph {
-	var gs []*ir.Graph
-	for _, phase := range []string{"body", "route", "side", "experts", "tail"} {
-		if g := p.module.Graph(class + "." + phase); g != nil {
-			gs = append(gs, g)
-		}
-	}
-	return gs
-}
-
 // expert returns the weights of an expert of a layer.
 func (p *pkg) expert(layer int, callee string, expert int) (map[string]*interp.Tensor, error) {
 	i := slices.IndexFunc(p.Manifest.Experts, func(r layout.Record) bool { return r.Layer == layer && r.Index == expert })
@@ -138,39 +126,24 @@ func (p *pkg) unpack(data []byte, w passes.RecordWeight, factor float32) (*inter
 		return plain(data, w.Type, factor)
 	}
 	m, err := p.packing.Unpack(data, w.Type)
-	if err != nil {
-		return nil, err
-	}
-	if m.DType.Encoded() {
-		m.Factor = factor
-	}
-	return interp.Matrix(m), nil
+	return weight(m, w.Type, factor), err
 }
 
 // plain reads what lower.PackPlain writes.
 func plain(data []byte, t ir.Type, factor float32) (*interp.Tensor, error) {
-	if t.DType == ir.W8 {
-		m := &quant.Matrix{DType: t.DType, N: t.Dims[0].N, K: t.Last().N, Factor: factor}
-		for row := range slices.Chunk(data, m.K+2) {
-			m.Q = append(m.Q, lower.I8(row[:m.K])...)
-			m.Scale = append(m.Scale, uint16(row[m.K])|uint16(row[m.K+1])<<8)
-		}
-		return interp.Matrix(m), nil
+	m, err := lower.UnpackPlain(data, t)
+	return weight(m, t, factor), err
+}
+
+func weight(m *quant.Matrix, t ir.Type, factor float32) *interp.Tensor {
+	switch {
+	case m == nil:
+		return nil
+	case m.DType.Encoded():
+		m.Factor = factor
+		return interp.Matrix(m)
 	}
 	x := interp.New(t)
-	switch t.DType {
-	case ir.F32:
-		copy(x.F, lower.F32(data))
-	case ir.BF16:
-		for i, h := range lower.U16(data) {
-			x.F[i] = quant.FromBF16(h)
-		}
-	case ir.F16:
-		for i, h := range lower.U16(data) {
-			x.F[i] = quant.FromF16(h)
-		}
-	default:
-		return nil, errors.New("a plain weight of type " + t.String())
-	}
-	return x, nil
+	copy(x.F, m.F)
+	return x
 }

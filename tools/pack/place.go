@@ -50,13 +50,13 @@ func (j *job) placeDense(columns int) error {
 	for l, class := range j.module.Layers {
 		j.dense(layout.Record{Layer: l, Class: class, Length: j.records[class].Len}, task{})
 	}
-	j.dense(layout.Record{Layer: last, Class: "head.norm", Length: j.records["head.norm"].Len}, task{})
+	j.dense(layout.Record{Layer: last, Class: passes.HeadNorm, Length: j.records[passes.HeadNorm].Len}, task{})
 	runs, err := j.headRuns(columns)
 	if err != nil {
 		return err
 	}
 	for i, r := range runs {
-		j.dense(layout.Record{Layer: last, Index: i + 1, Class: "head.proj", Length: r.bytes}, r)
+		j.dense(layout.Record{Layer: last, Index: i + 1, Class: passes.HeadProj, Length: r.bytes}, r)
 	}
 	region, err := j.placeTable()
 	if err != nil {
@@ -102,7 +102,7 @@ func (j *job) headRuns(columns int) ([]task, error) {
 
 // bound is the record of a run of the head.
 func (j *job) bound(from, to int) (passes.Record, error) {
-	return j.records["head.proj"].Bind(j.o.Packing, lower.Dims{"P": to - from})
+	return j.records[passes.HeadProj].Bind(j.o.Packing, lower.Dims{"P": to - from})
 }
 
 // tableBlock is about how many bytes of embedding rows are made at a time.
@@ -124,7 +124,7 @@ func (j *job) placeTable() (layout.Region, error) {
 }
 
 // embed is the embedding table, of no certain number of rows.
-func (j *job) embed() *ir.Value { return j.module.Graph("embed").Weights()[0] }
+func (j *job) embed() *ir.Value { return j.module.Graph(passes.EmbedGraph).Weights()[0] }
 
 // tableRows is the type of some of its rows.
 func tableRows(table *ir.Value, rows int) ir.Type {

@@ -96,7 +96,7 @@ func (p *packer) columns() (int, error) {
 	}
 	most = min(most, headRun)
 	v := p.vocabSize
-	whole, err := p.records["head.proj"].Bind(p.o.Packing, lower.Dims{"P": v})
+	whole, err := p.records[passes.HeadProj].Bind(p.o.Packing, lower.Dims{"P": v})
 	if err != nil {
 		return 0, err
 	}

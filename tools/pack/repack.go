@@ -107,7 +107,7 @@ func (r *repacker) plan(pkg *layout.Package) error {
 	}
 	runs := 0
 	for _, d := range old.Dense {
-		if d.Class == "head.proj" {
+		if d.Class == passes.HeadProj {
 			runs++
 		}
 	}

@@ -44,7 +44,7 @@ func (r *repacker) close() {
 func (r *repacker) oldParts(t task) (passes.Record, error) {
 	switch {
 	case t.columns[1] > 0:
-		return r.oldRecords["head.proj"].Bind(r.from, lower.Dims{"P": t.columns[1] - t.columns[0]})
+		return r.oldRecords[passes.HeadProj].Bind(r.from, lower.Dims{"P": t.columns[1] - t.columns[0]})
 	case t.dense:
 		return r.oldRecords[r.man.Dense[t.index].Class], nil
 	}

@@ -53,8 +53,9 @@ type Backend interface {
 	// another backend's.
 	Compile(ctx context.Context, m *ir.Module, p Packing) (Compiled, error)
 
-	// Load is Compile from what Artifact returned.
-	Load(ctx context.Context, artifact []byte) (Compiled, error)
+	// Load is Compile of the same module and packing, from what Artifact
+	// returned; ErrUnsupported where the backend keeps no artifacts.
+	Load(ctx context.Context, m *ir.Module, p Packing, artifact []byte) (Compiled, error)
 }
 
 // A Compiled is the programs of one module on one backend. Its methods are safe

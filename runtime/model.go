@@ -8,8 +8,10 @@
 // them compute. So memory is bounded by the arena and the batch, not by the
 // model, and each record is read at most once a batch, dropped guesses apart.
 //
-// Stable for callers: Open, Options, Model.Run, Batch, Result, Stats, Plan, and
-// the errors named here. Everything else of this module may change.
+// Stable for callers: Open, Options, Model, Batch, Result, Stats, Plan and the
+// errors named here, and of other packages pager.Schedule with its constants and
+// pager.Stats. The interfaces that Options takes from lower, passes and pager, for
+// backends, devices and sources of one's own, may still change.
 //
 // Memory: everything a Model allocates for a run is off the Go heap, belongs to
 // the Model and is freed by Close. Slices of a Result are the caller's.
@@ -141,7 +143,11 @@ func (m *Model) load(ctx context.Context) error {
 	if err := m.tap(); err != nil {
 		return err
 	}
-	if err := passes.Run(m.module, passes.Open(m.target()), nil); err != nil {
+	target, err := m.target()
+	if err != nil {
+		return err
+	}
+	if err := passes.Run(m.module, passes.Open(target), nil); err != nil {
 		return err
 	}
 	if m.host, err = m.opt.Host.Compile(ctx, m.module, packing); err != nil {

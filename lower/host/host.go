@@ -92,6 +92,6 @@ func (b *backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (l
 }
 
 // Load implements lower.Backend. There are no artifacts of this backend.
-func (b *backend) Load(context.Context, []byte) (lower.Compiled, error) {
+func (b *backend) Load(context.Context, *ir.Module, lower.Packing, []byte) (lower.Compiled, error) {
 	return nil, fmt.Errorf("host: artifacts are not kept, compile the module: %w", lower.ErrUnsupported)
 }

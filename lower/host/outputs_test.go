@@ -245,6 +245,6 @@ graph c0.tail on host
 	require.NoError(t, err)
 	b, err := c.Artifact()
 	require.NoError(t, err)
-	_, err = New(Options{}).Load(context.Background(), b)
+	_, err = New(Options{}).Load(context.Background(), nil, lower.Packing{}, b)
 	require.ErrorIs(t, err, lower.ErrUnsupported)
 }

@@ -33,7 +33,7 @@ func (r *reference) Compile(_ context.Context, m *ir.Module, p lower.Packing) (l
 	return &referenceModule{r, m, p}, nil
 }
 
-func (r *reference) Load(context.Context, []byte) (lower.Compiled, error) {
+func (r *reference) Load(context.Context, *ir.Module, lower.Packing, []byte) (lower.Compiled, error) {
 	return nil, lower.ErrUnsupported
 }
 

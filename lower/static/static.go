@@ -86,7 +86,7 @@ func (b *Backend) Name() string { return b.device.Name() }
 func (b *Backend) Packings() []lower.Packing { return b.device.Packings() }
 
 // Load implements lower.Backend. Nothing is kept but the package's module.
-func (b *Backend) Load(context.Context, []byte) (lower.Compiled, error) {
+func (b *Backend) Load(context.Context, *ir.Module, lower.Packing, []byte) (lower.Compiled, error) {
 	return nil, fmt.Errorf("%s keeps no artifacts: compile the package's module: %w", b.Name(), lower.ErrUnsupported)
 }
 

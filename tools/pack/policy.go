@@ -67,7 +67,7 @@ func ParseKind(kind, s string) (ir.DType, error) {
 // summary says what became of each weight, the same in several graphs once, and
 // how classes of experts differ.
 func summary(e Encoding, r passes.Report) []layout.KeyValue {
-	out := []layout.KeyValue{{Key: "encoding", Value: e.Name}, {Key: "activations", Value: "int8, a scale a row, where weights are encoded"}}
+	out := []layout.KeyValue{{Key: "encoding", Value: e.Name}, {Key: "activations", Value: "a8: int8 with a scale a row, where weights are encoded"}}
 	at, graphs := map[layout.KeyValue]int{}, map[layout.KeyValue][]string{}
 	for _, d := range r.Decisions {
 		kv := layout.KeyValue{Key: d.Weight, Value: d.To.String() + ": " + d.Reason}

@@ -3,6 +3,7 @@ package pack
 import (
 	"context"
 	"io"
+	goruntime "runtime"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -10,9 +11,10 @@ import (
 	"estream/ir"
 )
 
-// Memory is about the most that a conversion takes beside the program itself, in
-// bytes: who wants it held sets Go's memory limit to it. Only a single matrix of
-// a plain type with more than some 100 million elements takes more.
+// Memory is about the most that a conversion takes, in bytes: who wants it held
+// sets Go's memory limit to it. Only a single matrix of more than 80 million
+// elements may take more, and then only one that a checkpoint has stacked, or one
+// of a plain type in a packing that does not arrange blocks of rows one by one.
 const Memory = 896 << 20
 
 // budget is what the weights in work may take together; the rest of Memory is
@@ -53,6 +55,14 @@ func (b bounded) do(ctx context.Context, t task, work func() error) error {
 	}
 	b.progress.add(t.bytes)
 	return nil
+}
+
+// collect finds garbage now, where so many bytes are about to be needed, or to
+// become garbage: they come in so few pieces that the collector would be late.
+func collect(bytes int64) {
+	if bytes >= budget/4 {
+		goruntime.GC()
+	}
 }
 
 // A progress counts what is made, and tells of it.

@@ -29,18 +29,16 @@ func (p *packer) weightCost(rw passes.RecordWeight) int64 {
 	if p.o.Fill != nil || !rw.Matrix {
 		return 4 * rw.Size
 	}
+	blocks := 3 * 4 * int64(p.block()) // the block, what it becomes, and one that is garbage
+	if p.byBlocks(rw) {
+		return blocks
+	}
 	elems := int64(rw.Type.Dims[0].N) * int64(rw.Type.Dims[1].N)
 	read := 4 * elems
 	if p.inBlocks(rw) {
-		read = 3 * 4 * blockElems // the block, what it becomes, and one that is garbage
+		read = blocks
 	}
 	return read + heldBytes(rw.Type.DType, elems) + rw.Size + p.stacked[rw.Name]
-}
-
-// inBlocks reports whether a matrix is encoded in blocks of rows.
-func (p *packer) inBlocks(rw passes.RecordWeight) bool {
-	_, stacked := p.stacked[rw.Name]
-	return rw.Type.Dims[0].N*rw.Type.Dims[1].N > wholeElems && !stacked
 }
 
 // findStacked notes the weights that the checkpoint has stacked, and how many

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,24 +9,42 @@ import (
 	"estream/ir"
 	"estream/ir/quant"
 	"estream/passes"
+	"estream/runtime"
 )
 
-// A matrix of more than wholeElems elements is encoded in blocks of rows of about
-// blockElems.
+// A matrix of more than wholeBlocks blocks is encoded a block of rows at a time,
+// each of about blockElems elements.
 const (
-	wholeElems = 16 << 20
-	blockElems = 4 << 20
+	blockElems  = 4 << 20
+	wholeBlocks = 4
 )
+
+// block is how many elements a block has, about.
+func (p *packer) block() int { return cmp.Or(p.o.block, blockElems) }
+
+// blockRows is how many rows of k a block has: whole panels.
+func (p *packer) blockRows(k int) int {
+	return max(1, p.block()/k/runtime.HeadPanel) * runtime.HeadPanel
+}
+
+// inBlocks reports whether a matrix is encoded in blocks of rows.
+func (p *packer) inBlocks(rw passes.RecordWeight) bool {
+	_, stacked := p.stacked[rw.Name]
+	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
+	return p.o.Fill == nil && !stacked && n*k > wholeBlocks*p.block() && n > p.blockRows(k)
+}
 
 // encode reads a matrix of the checkpoint, or rows of one, and encodes it.
 func (p *packer) encode(ctx context.Context, rw passes.RecordWeight, at spot) (*quant.Matrix, error) {
 	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
 	step := n
 	if p.inBlocks(rw) {
-		step = max(1, blockElems/k)
+		step = p.blockRows(k)
 	}
 	m, err := encodeBlocks(rw.Type.DType, n, k, step, func(row int, dst []float32) error {
-		return p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row+row, len(dst)/k, dst)
+		err := p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row+row, len(dst)/k, dst)
+		collect(p.stacked[rw.Name])
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("weight %s of layer %d, expert %d: %w", rw.Name, at.layer, at.expert, err)

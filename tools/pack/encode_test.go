@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 
 	"estream/ir"
 	"estream/ir/quant"
+	"estream/lower"
+	"estream/models/checkpoint/checkpointtest"
 )
 
 // Blocks of any size make what the whole matrix makes, bit for bit: also where
@@ -65,4 +68,61 @@ func TestBlocksNameTheWeight(t *testing.T) {
 	require.EqualError(t, err, "rows from 4: quant: weight [1,1] is +Inf")
 	_, err = encodeBlocks(ir.W8, 10, 32, 2, func(row int, dst []float32) error { return fmt.Errorf("row %d cannot be read", row) })
 	require.EqualError(t, err, "row 0 cannot be read")
+}
+
+// A model whose matrices are all large, made by blocks, is the same package.
+func TestLargeMatrices(t *testing.T) {
+	c := smallToy()
+	c.hidden, c.inner = 128, 200 // not whole blocks
+	from := c.write(t)
+	for _, e := range Encodings {
+		for _, p := range []lower.Packing{hostPacking(), npuPacking()} {
+			if e.Experts.Full() && p.Name != "host" {
+				continue
+			}
+			o := options(t, e.Name)
+			o.Packing = p
+			want, _ := packed(t, from, o)
+			o.block = 32 * 128
+			got, _ := packed(t, from, o)
+			requireSame(t, want, got)
+		}
+	}
+}
+
+// The host's panels follow each other; a matrix that is stored column by column
+// cannot be made by blocks.
+func TestJoins(t *testing.T) {
+	for _, d := range []ir.DType{ir.F32, ir.BF16, ir.F16} {
+		for _, n := range []int{64, 65, 100, 128} {
+			typ := ir.Tensor(d, ir.N(n), ir.N(70))
+			ok, err := joins(hostPacking(), typ, 64)
+			require.NoError(t, err)
+			require.True(t, ok, "host, %s", typ)
+			ok, err = joins(hostPacking(), typ, 50)
+			require.NoError(t, err)
+			require.False(t, ok, "half panels, %s", typ)
+			ok, err = joins(npuPacking(), typ, 64)
+			require.NoError(t, err)
+			require.False(t, ok, "npu, %s", typ)
+		}
+	}
+}
+
+func TestLargeWeightsThatAreNoNumbers(t *testing.T) {
+	c := smallToy()
+	c.hidden, c.inner = 128, 200
+	c.change = func(ts map[string]checkpointtest.Tensor) {
+		copy(ts["model.layers.1.mlp.experts.2.up_proj.weight"].Data[2*(128*70+3):], []byte{0xc0, 0x7f})
+	}
+	from := c.write(t)
+	for e, want := range map[string]string{
+		"w8":   "weight expert.up.weight of layer 1, expert 2: rows from 64: quant: weight [6,3] is NaN",
+		"bf16": "rows from 64: weight expert.up.weight of layer 1, expert 2: quant: weight [6,3] is NaN",
+	} {
+		o := options(t, e)
+		o.block = 32 * 128
+		_, err := Run(t.Context(), from, filepath.Join(t.TempDir(), "pkg"), o)
+		require.ErrorContains(t, err, want)
+	}
 }

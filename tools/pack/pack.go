@@ -9,8 +9,7 @@
 //	   number of workers, nor on how often it was interrupted
 //	V2 a record that was made is not made again: an interrupted conversion goes
 //	   on where it was, from the same sources and options only
-//	V3 memory is bounded by [Memory] or, beyond it, by the largest matrix, whatever
-//	   the model
+//	V3 memory is bounded by [Memory], whatever the model; see there
 //
 // A conversion keeps nothing in memory after it returns.
 package pack
@@ -54,6 +53,8 @@ type Options struct {
 	Checked  func(done, total int64) // bytes of an earlier conversion that were read again
 	Resumed  func(kept, total int64) // once, before work goes on: bytes of records that an earlier conversion made
 	Progress func(done, total int64) // bytes of records made, those kept included
+
+	block int // elements of a large matrix that are encoded at a time; 0: blockElems
 }
 
 // A Report tells what a conversion did.

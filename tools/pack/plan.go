@@ -25,6 +25,9 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if err := p.lower(); err != nil {
 		return err
 	}
+	if err := p.findJoined(); err != nil {
+		return err
+	}
 	if err := p.describe(); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"estream/ir"
 	"estream/ir/quant"
 	"estream/lower"
 	"estream/models"
@@ -20,6 +21,7 @@ type packer struct {
 	ckpt  checkpoint.Checkpoint
 
 	stacked map[string]int64 // see findStacked
+	joined  map[string]bool  // types of matrices that are made by blocks; see findJoined
 }
 
 // A spot is where in a model a weight, or some of its rows, is.
@@ -45,14 +47,10 @@ func (p *packer) record(ctx context.Context, t task, out io.Writer) (factors []f
 	if err != nil {
 		return nil, err
 	}
-	w := padded{w: out}
+	w := &padded{w: out}
 	for _, rw := range weights {
-		dst := make([]byte, rw.Size)
-		factor, err := p.weight(ctx, dst, rw, at)
+		factor, err := p.weight(ctx, w, rw, at)
 		if err != nil {
-			return nil, err
-		}
-		if err := w.put(rw.Offset, dst); err != nil {
 			return nil, err
 		}
 		factors = append(factors, factor)
@@ -61,18 +59,54 @@ func (p *packer) record(ctx context.Context, t task, out io.Writer) (factors []f
 }
 
 // weight writes one weight, or rows of one, as it is packed.
-func (p *packer) weight(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) (float32, error) {
-	if p.o.Fill != nil {
-		return p.o.Fill(dst, rw, at.layer, at.expert+at.row)
+func (p *packer) weight(ctx context.Context, w *padded, rw passes.RecordWeight, at spot) (factor float32, err error) {
+	if p.byBlocks(rw) {
+		return 1, p.blocks(ctx, w, rw, at)
 	}
-	if !rw.Matrix {
-		return 1, p.plain(ctx, dst, rw, at)
+	collect(p.weightCost(rw))
+	dst := make([]byte, rw.Size)
+	switch {
+	case p.o.Fill != nil:
+		factor, err = p.o.Fill(dst, rw, at.layer, at.expert+at.row)
+	case !rw.Matrix:
+		factor, err = 1, p.plain(ctx, dst, rw, at)
+	default:
+		factor, err = p.matrix(ctx, dst, rw, at)
 	}
+	if err != nil {
+		return 0, err
+	}
+	return factor, w.put(rw.Offset, dst)
+}
+
+func (p *packer) matrix(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) (float32, error) {
 	m, err := p.encode(ctx, rw, at)
 	if err != nil {
 		return 0, err
 	}
 	return m.Factor, p.o.Packing.Pack(dst, m)
+}
+
+// blocks writes a large matrix of a plain type a block of rows at a time.
+func (p *packer) blocks(ctx context.Context, w *padded, rw passes.RecordWeight, at spot) error {
+	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
+	block, offset := rw, rw.Offset
+	for row := 0; row < n; row += p.blockRows(k) {
+		var err error
+		block.Type = ir.Tensor(rw.Type.DType, ir.N(min(p.blockRows(k), n-row)), ir.N(k))
+		if block.Size, err = p.o.Packing.Size(block.Type); err != nil {
+			return err
+		}
+		dst := make([]byte, block.Size)
+		if _, err := p.matrix(ctx, dst, block, spot{at.layer, at.expert, at.row + row}); err != nil {
+			return fmt.Errorf("rows from %d: %w", at.row+row, err)
+		}
+		if err := w.put(offset, dst); err != nil {
+			return err
+		}
+		offset += block.Size
+	}
+	return nil
 }
 
 // plain writes a vector or a small tensor that no matmul reads.

@@ -1,0 +1,165 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower"
+	"estream/lower/lowertest"
+	"estream/models/checkpoint"
+	"estream/tools/cli"
+)
+
+// runApp is run with an App of one's own.
+func runApp(a *cli.App, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	a.Stdout, a.Stderr = &out, &err
+	code = cli.Main(a, args)
+	return code, out.String(), err.String()
+}
+
+func requireSame(t *testing.T, want, got string) {
+	t.Helper()
+	entries, err := os.ReadDir(want)
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	for _, e := range entries {
+		a, err := os.ReadFile(filepath.Join(want, e.Name()))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(got, e.Name()))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(a, b), "%s of %s and %s differ", e.Name(), want, got)
+	}
+}
+
+func TestPackReports(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pkg")
+	code, stdout, stderr := runApp(cli.Default(), "pack", "--encoding", "w8", "--json", tiny, dir)
+	require.Zero(t, code, stderr)
+	var r map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	for name, want := range map[string]any{"package": dir, "family": "olmoe", "encoding": "w8", "kept": 0.0} {
+		require.Equal(t, want, r[name], name)
+	}
+	for _, name := range []string{"read_bytes", "written_bytes", "elapsed_s", "bytes_per_s"} {
+		require.Positive(t, r[name], name)
+	}
+	if runtime.GOOS == "linux" {
+		require.Positive(t, r["peak_bytes"])
+	}
+	code, stdout, stderr = runApp(cli.Default(), "pack", tiny, dir+"2")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `^`+dir+`2: olmoe, [\d.]+ KiB of weights packed as w4 into [\d.]+ KiB in [\d.]+ s \([\d.]+ [KMG]?i?B/s\)`, stdout)
+
+	code, _, stderr = runApp(cli.Default(), "pack", tiny, dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, "estream: create "+dir+": it is there already, and a package is never written over; remove it or name another: file already exists\n", stderr)
+}
+
+// A slow checkpoint takes its time for each read.
+type slow struct{ checkpoint.Checkpoint }
+
+func (s slow) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
+	time.Sleep(5 * time.Millisecond)
+	return s.Checkpoint.Read(ctx, name, row, rows, dst)
+}
+
+func slowly() *cli.App {
+	a := cli.Default()
+	a.Formats = []checkpoint.Format{{Name: "slow", Match: checkpoint.SafeTensors.Match, Open: func(path string, o checkpoint.Options) (checkpoint.Checkpoint, error) {
+		c, err := checkpoint.SafeTensors.Open(path, o)
+		return slow{c}, err
+	}}}
+	return a
+}
+
+const interruptedDir = "CLI_TEST_INTERRUPTED_DIR"
+
+// Ctrl-C in the middle says how to go on, and the same command does.
+func TestPackInterrupted(t *testing.T) {
+	if dir := os.Getenv(interruptedDir); dir != "" {
+		os.Exit(cli.Main(slowly(), []string{"pack", tiny, dir}))
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no interrupt to send here")
+	}
+	dir := filepath.Join(t.TempDir(), "pkg")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPackInterrupted$")
+	cmd.Env = append(os.Environ(), interruptedDir+"="+dir)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		data, _ := os.ReadFile(filepath.Join(dir+".partial", "package", "experts.bin"))
+		return len(bytes.Trim(data, "\x00")) > 0
+	}, time.Minute, time.Millisecond)
+	time.Sleep(40 * time.Millisecond) // until a record is whole
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	cmd.Wait()
+	require.Equal(t, 130, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Regexp(t, `^`+dir+` is unfinished, [\d.]+ % of it is kept; run the same command again to go on, or with --restart to begin anew\nestream: interrupted\n$`, stderr.String())
+	require.Empty(t, stdout.String())
+
+	code, _, e := runApp(cli.Default(), "pack", "--encoding", "w8", tiny, dir)
+	require.Equal(t, 1, code)
+	require.Regexp(t, `^estream: create `+dir+`: `+dir+`\.partial was begun with other arguments or from other sources: encoding was w4 \(.*\) and is now w8 \(.*\); repeat the first, or discard it with --restart: file already exists\n$`, e)
+	code, _, e = runApp(cli.Default(), "run", "--tokens", "1", dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, "estream: "+dir+" was never finished; run the same estream pack again, which goes on with "+dir+".partial: not a package\n", e)
+
+	copied := filepath.Join(t.TempDir(), "pkg")
+	require.NoError(t, os.CopyFS(copied+".partial", os.DirFS(dir+".partial")))
+	code, out, e := runApp(cli.Default(), "pack", tiny, dir)
+	require.Zero(t, code, e)
+	require.Regexp(t, `^going on where an earlier run stopped: [\d.]+ KiB of [\d.]+ KiB were made\n$`, e)
+	require.Regexp(t, `after the [\d.]+ % that an earlier run had made`, out)
+	code, _, e = runApp(cli.Default(), "pack", "--restart", tiny, copied)
+	require.Zero(t, code, e)
+	require.Empty(t, e)
+	requireSame(t, copied, dir)
+}
+
+// A device is a backend that has a name and a packing.
+type device struct{ lower.Backend }
+
+func (device) Name() string              { return "npu" }
+func (device) Packings() []lower.Packing { return lowertest.NewNPU().Packings() }
+
+func TestRepack(t *testing.T) {
+	a := cli.Default()
+	a.Backends = []lower.Backend{device{}}
+	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	forHost, forNPU, want, again := at("host"), at("npu"), at("want"), at("again")
+	for _, c := range []struct {
+		args []string
+		code int
+		out  string // regular expressions
+		err  string
+	}{
+		{[]string{"pack", tiny, forHost}, 0, ``, ``},
+		{[]string{"pack", "--backend", "npu", tiny, want}, 0, ``, ``},
+		{[]string{"repack", "--backend", "npu", forHost, forNPU}, 0, `^` + forNPU + `: olmoe, [\d.]+ KiB repacked as npu.kn into [\d.]+ KiB in [\d.]+ s \(`, `^$`},
+		{[]string{"repack", "--json", forNPU, again}, 0, `"packing":"host"`, `^$`},
+		{[]string{"repack", forHost, at("x")}, 1, `^$`, `^estream: package ` + forHost + `: its packing is host already; copy it\n$`},
+		{[]string{"repack", forHost, forNPU}, 1, `^$`, `its packing is host already`},
+		{[]string{"repack", "--backend", "npu", forHost, forNPU}, 1, `^$`, `^estream: create ` + forNPU + `: it is there already`},
+		{[]string{"repack", "--backend", "gpu", forHost, at("x")}, 2, `^$`, `^estream: unknown backend "gpu": use one of host, npu\n$`},
+		{[]string{"repack", forHost}, 2, `^$`, `^estream: accepts 2 arg\(s\), received 1: usage: estream repack \[flags\] PACKAGE NEW\n$`},
+	} {
+		code, out, err := runApp(a, c.args...)
+		require.Equal(t, c.code, code, "%v: %s", c.args, err)
+		require.Regexp(t, c.out, out, "%v", c.args)
+		require.Regexp(t, c.err, err, "%v", c.args)
+	}
+	requireSame(t, want, forNPU)
+	requireSame(t, forHost, again)
+}

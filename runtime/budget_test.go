@@ -12,7 +12,7 @@ import (
 	"estream/runtime"
 )
 
-var leastThatWorks = regexp.MustCompile(`the least that works is ([0-9.]+) MiB`)
+var leastThatWorks = regexp.MustCompile(`the least that is sure to work is ([0-9.]+) MiB`)
 
 // TestBudget: a budget that is too small is refused with the least that works,
 // and that works.

@@ -232,7 +232,11 @@ func (m *Model) source(name string) (pager.Source, error) {
 	if m.opt.Source != nil {
 		return m.opt.Source(m.pkg.Path(name))
 	}
-	return pager.OpenFile(m.pkg.Path(name))
+	f, err := pager.OpenFile(m.pkg.Path(name))
+	if err != nil {
+		return nil, err // not f, which is a nil pointer in an interface that is not nil
+	}
+	return f, nil
 }
 
 // Manifest returns what the package says of itself. It is not to be changed.

@@ -46,7 +46,9 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s for %d tokens in chunks of %d:", mib(p.Bytes()), p.Tokens, p.Chunk)
 	for _, part := range p.Parts {
-		fmt.Fprintf(&b, " %s %s,", part.Name, mib(part.Bytes))
+		if part.Bytes >= 1<<20/20 { // what does not print as zero
+			fmt.Fprintf(&b, " %s %s,", part.Name, mib(part.Bytes))
+		}
 	}
 	fmt.Fprintf(&b, " Q=%d B=%d G=%d", p.Readers, p.Geometry.Banks, p.Geometry.Group)
 	return b.String()
@@ -85,11 +87,12 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 			}
 		}
 	}
-	return least, fmt.Errorf("%w: %s given, the least that works is %s: give that, or fewer tokens at a time; planned were %s",
+	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan is %s",
 		ErrMemory, mib(budget), mib(least.Bytes()+spread), least)
 }
 
 const (
+	reserve   = 1 << 20 // for what the Go heap grows by during a run
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )
@@ -164,6 +167,7 @@ func (m *Model) measure(p *Plan, program int64, collect bool) error {
 		{"routes", m.routeBytes(p.Tokens)},
 		{"workspace", workspace},
 		{"logits", logits + head},
+		{"reserve", reserve + 64*int64(p.Tokens)}, // ids, their order, positions, route lists
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func checkPacking(p lower.Packing, t ir.Type) error {
 		return err
 	}
 	if i := slices.IndexFunc(append(slices.Clone(all[:lower.Align]), all[lower.Align+size:]...), func(b byte) bool { return b != canary }); i >= 0 {
-		return fmt.Errorf("Pack wrote outside of dst")
+		return fmt.Errorf("pack wrote outside of dst")
 	}
 	got, err := p.Unpack(dst, t)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,7 +43,6 @@ type App struct {
 
 	Stdout, Stderr io.Writer
 	began          time.Time
-	verbose        bool
 }
 
 // Default is the App of the estream command itself.
@@ -81,8 +82,9 @@ func Main(a *App, args []string) int {
 
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "estream",
-		Short: "Run Mixture-of-Experts models that do not fit in memory",
+		Use:     "estream",
+		Short:   "Run Mixture-of-Experts models that do not fit in memory",
+		Version: version(),
 		Long: `estream lowers a Mixture-of-Experts checkpoint into a package and runs it with
 its experts paged from disk through a small arena, loading hidden behind
 computation.`,
@@ -93,7 +95,7 @@ computation.`,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q: see estream --help", args[0])
+				return usagef("unknown command %q: %s", args[0], didYouMean(cmd, args[0]))
 			}
 			return nil
 		},
@@ -128,3 +130,25 @@ func (a *App) printJSON(v any) error {
 }
 
 func (a *App) note(format string, args ...any) { fmt.Fprintf(a.Stderr, format+"\n", args...) }
+
+func didYouMean(cmd *cobra.Command, word string) string {
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "see estream --help"
+}
+
+// version is what the build knows of itself.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version + " " + info.GoVersion
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value
+		}
+	}
+	return v
+}

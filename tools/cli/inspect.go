@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/pager/layout"
+	"estream/passes"
 	"estream/runtime"
 )
 
@@ -19,7 +20,11 @@ func (a *App) inspectCommand() *cobra.Command {
 		Short: "Show what a package holds",
 		Long: `Inspect prints a package's family, sizes, policy, layer classes and record
 bindings. With --ir it prints the graphs as IR text as they are stored, with
---legal as the host backend runs them, with --records every record.`,
+--legal as the host backend runs them, with --records every record.
+
+A class is what layers of one shape share: its graphs are the phases body (up to
+the router), route, side (what runs while experts load), experts and tail; early
+guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		Example: `  estream inspect olmoe.estream
   estream inspect --ir --graph c0.route olmoe.estream
   estream inspect --legal --graph expert0 olmoe.estream`,
@@ -69,7 +74,7 @@ func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
 func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
 	man := m.Manifest()
 	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
-	p("family    %s, %d layers, vocabulary of %d", man.Family, len(m.Module().Layers), m.Vocab())
+	p("family    %s, %d layers, hidden %d, vocabulary of %d", man.Family, len(m.Module().Layers), hidden(m), m.Vocab())
 	p("format    %d, aligned to %s, packing %s for %s", man.Version, formatSize(man.Align), man.Packing, strings.Join(man.Backends, ", "))
 	for _, f := range man.Files {
 		p("file      %-22s %s", f.Name, formatSize(f.Size))
@@ -83,7 +88,10 @@ func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
 	for _, c := range classes(m) {
 		p("class     %s: %d layers (%s); graphs %s", c.Name, len(c.Layers), ranges(c.Layers), strings.Join(c.Graphs, ", "))
 	}
-	p("experts   %d records; dense %d records", len(man.Experts), len(man.Dense))
+	for _, e := range experts(m) {
+		p("experts   %s of class %s: %d a layer, %d a token, %s each (%s on disk)", e.Callee, e.Class, e.Experts, e.Chosen, formatSize(e.Bytes), formatSize(e.Stride))
+	}
+	p("records   %d of experts, %d dense", len(man.Experts), len(man.Dense))
 	p("ops       %s", strings.Join(man.Ops, ", "))
 	if !records {
 		return nil
@@ -128,6 +136,42 @@ func classes(m *runtime.Model) []classInfo {
 	return out
 }
 
+// An expertInfo is what the experts of a layer class are.
+type expertInfo struct {
+	Class   string `json:"class"`
+	Callee  string `json:"callee"`  // their graph
+	Experts int    `json:"experts"` // of a layer
+	Chosen  int    `json:"chosen"`  // of a token
+	Bytes   int64  `json:"bytes"`   // of one
+	Stride  int64  `json:"stride"`  // from one to the next on disk
+}
+
+func experts(m *runtime.Model) []expertInfo {
+	var out []expertInfo
+	for _, c := range classes(m) {
+		callee, n, err := passes.Routed(m.Module(), c.Name)
+		if err != nil || n == 0 {
+			continue // a dense class: the package was opened
+		}
+		e := expertInfo{Class: c.Name, Callee: callee, Experts: n}
+		if g := m.Module().Graph(c.Name + "." + passes.ExpertsPhase); g.Value("experts.ids") != nil {
+			e.Chosen = g.Value("experts.ids").Type.Last().N
+		}
+		for _, r := range m.Manifest().Experts {
+			if r.Class == callee {
+				e.Bytes, e.Stride = r.Length, r.Stride(m.Manifest().Align)
+				break
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func hidden(m *runtime.Model) int {
+	return m.Module().Graph(passes.EmbedGraph).Outputs[0].Type.Last().N
+}
+
 // ranges prints 0,1,2,5 as 0-2, 5.
 func ranges(ns []int) string {
 	var parts []string
@@ -150,7 +194,7 @@ func (a *App) inspectJSON(m *runtime.Model) error {
 	man := m.Manifest()
 	return a.printJSON(map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
-		"layers": m.Module().Layers, "classes": classes(m), "vocab": m.Vocab(), "files": man.Files, "policy": man.Policy, "provenance": man.Provenance,
+		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": man.Files, "policy": man.Policy, "provenance": man.Provenance,
 		"config": string(man.Config), "module": man.Module, "experts": man.Experts, "dense": man.Dense, "rows": man.Rows,
 	})
 }

@@ -1,27 +1,97 @@
 package cli
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
+	"estream/lower"
 	"estream/runtime"
 )
 
-// writeLogits writes a safetensors file of logits f32 [N,V] and offsets i32 [B+1],
-// beside its place first.
-func writeLogits(path string, res *runtime.Result) (err error) {
-	f, err := os.Create(path + ".partial")
+// An output is a safetensors file of logits that is written beside its place and
+// renamed when it is whole. It is made before a run, so that a place that cannot
+// be written to is known at once.
+type output struct {
+	path string
+	f    *os.File
+}
+
+const outputSuffix = ".writing"
+
+// newOutput begins the file; path may not lie in the package.
+func newOutput(path, pkg string) (*output, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil, usagef("--output %s is a folder: name a file", path)
+	}
+	inside, err := within(path, pkg)
+	if err != nil {
+		return nil, err
+	}
+	if inside {
+		return nil, usagef("--output %s lies in the package %s: name another place", path, pkg)
+	}
+	f, err := os.Create(path + outputSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	return &output{path, f}, nil
+}
+
+// within reports whether a file's folder is dir or lies in it.
+func within(path, dir string) (bool, error) {
+	var real [2]string
+	for i, p := range []string{filepath.Dir(path), dir} {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return false, err
+		}
+		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
+			return false, fmt.Errorf("--output: %w", err)
+		}
+	}
+	return real[0] == real[1] || strings.HasPrefix(real[0], real[1]+string(filepath.Separator)), nil
+}
+
+// discard removes what was begun, unless write has finished it.
+func (o *output) discard() {
+	if o != nil && o.f != nil {
+		o.f.Close() // it is removed
+		os.Remove(o.f.Name())
+	}
+}
+
+// write writes logits f32 [N,V] and offsets i32 [B+1], and puts the file in its place.
+func (o *output) write(res *runtime.Result) error {
+	if o == nil {
+		return nil
+	}
+	header, err := logitsHeader(res)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	size := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	for _, part := range [][]byte{size, header, lower.Wrap(res.Logits).Bytes(), lower.Wrap(res.Offsets).Bytes()} {
+		if _, err := o.f.Write(part); err != nil {
+			return err
 		}
-	}()
+	}
+	if err := errors.Join(o.f.Sync(), o.f.Close()); err != nil {
+		return err
+	}
+	name := o.f.Name()
+	o.f = nil
+	return os.Rename(name, o.path)
+}
+
+func logitsHeader(res *runtime.Result) ([]byte, error) {
 	type tensor struct {
 		DType   string   `json:"dtype"`
 		Shape   []int    `json:"shape"`
@@ -32,23 +102,8 @@ func writeLogits(path string, res *runtime.Result) (err error) {
 		"logits":  {"F32", []int{len(res.Logits) / res.Vocab, res.Vocab}, [2]int64{0, n}},
 		"offsets": {"I32", []int{len(res.Offsets)}, [2]int64{n, n + rest}},
 	})
-	if err != nil {
-		return err
-	}
-	for len(header)%8 != 0 {
+	for err == nil && len(header)%8 != 0 {
 		header = append(header, ' ')
 	}
-	w := bufio.NewWriter(f)
-	for _, part := range []any{uint64(len(header)), header, res.Logits, res.Offsets} {
-		if err := binary.Write(w, binary.LittleEndian, part); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return header, err
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,9 @@ import (
 
 // runFlags are the flags of run, and of what else opens a package.
 type runFlags struct {
-	tokens, tokensFile, logits, output, memory, schedule string
-	readers, banks, group, chunk, threads                int
-	asJSON                                               bool
+	tokens, tokensFile, promptsFile, logits, output, memory, schedule string
+	readers, banks, group, chunk, threads                             int
+	asJSON                                                            bool
 }
 
 func (a *App) runCommand() *cobra.Command {
@@ -33,15 +34,20 @@ func (a *App) runCommand() *cobra.Command {
 		Short: "Run a package on a prompt and show the likeliest next tokens",
 		Long: `Run computes the logits of a prompt, or of several, and prints the five likeliest
 next tokens with their probabilities, and what the run took in time and memory.
-The prompt is text, which the package's tokenizer reads, or token ids.`,
+The prompt is text, which the package's tokenizer reads, or token ids.
+
+The plan that it prints first: a layer's body runs over "chunk" rows at a time; Q
+reads are in flight; the arena holds B groups of G experts, and two dense records.`,
 		Example: `  estream run olmoe.estream "The capital of France is"
   estream run --memory 900MiB --json olmoe.estream "The capital of France is"
+  estream run --prompts-file prompts.txt -o logits.safetensors olmoe.estream
   estream run --tokens 510,5347,273 --logits all -o logits.safetensors olmoe.estream`,
 		Args: args(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), f, args) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
+	fl.StringVar(&f.promptsFile, "prompts-file", "", "file of prompts, one a line, that run as one batch")
 	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line")
 	fl.StringVar(&f.logits, "logits", "last", "positions whose logits are computed: last, all or none")
 	fl.StringVarP(&f.output, "output", "o", "", "write logits [N,V] and offsets [B+1] to this safetensors file")
@@ -95,18 +101,24 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) error {
 	if !ok {
 		return usagef("unknown --logits %q: use last, all or none", f.logits)
 	}
-	if given := len(args) - 1 + count(f.tokens != "") + count(f.tokensFile != ""); given != 1 {
-		return usagef("give one of PROMPT, --tokens and --tokens-file, got %d", given)
+	if given := len(args) - 1 + count(f.tokens != "") + count(f.tokensFile != "") + count(f.promptsFile != ""); given != 1 {
+		return usagef("give one of PROMPT, --tokens, --tokens-file and --prompts-file, got %d", given)
 	}
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	out, err := newOutput(f.output, args[0])
+	if err != nil {
+		return err
+	}
+	defer out.discard()
 	tok, prompts, err := a.prompts(m, f, args[1:])
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // what opening left behind is no part of the plan
 	b := runtime.Batch{Prompts: prompts, Logits: want}
 	plan, err := m.Plan(b)
 	if err != nil {
@@ -117,10 +129,11 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.output != "" {
-		if err := writeLogits(f.output, res); err != nil {
-			return err
-		}
+	if err := out.write(res); err != nil {
+		return err
+	}
+	if out != nil {
+		a.note("logits of %d positions written to %s", len(res.Logits)/res.Vocab, f.output)
 	}
 	return a.report(f, m, tok, prompts, res)
 }
@@ -154,11 +167,23 @@ func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.T
 	case tok == nil:
 		return nil, nil, fmt.Errorf("package %s has no tokenizer.json: give token ids with --tokens", m.Path(""))
 	}
-	ids, err := tok.Encode(text[0], true)
-	if err == nil && len(ids) == 0 {
-		err = usagef("the prompt is empty")
+	if f.promptsFile != "" {
+		if text, err = readLines(f.promptsFile); err != nil {
+			return nil, nil, err
+		}
 	}
-	return tok, [][]int32{ids}, err
+	var prompts [][]int32
+	for i, t := range text {
+		ids, err := tok.Encode(t, true)
+		if err == nil && len(ids) == 0 {
+			err = usagef("the prompt is empty")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("prompt %d: %w", i, err)
+		}
+		prompts = append(prompts, ids)
+	}
+	return tok, prompts, nil
 }
 
 // A candidate is one of the likeliest next tokens.

@@ -56,7 +56,7 @@ $`, r.out)
 func TestRunOutput(t *testing.T) {
 	ids, _ := tensor(t, goldens, "batch.input_ids")
 	lines := filepath.Join(t.TempDir(), "tokens")
-	require.NoError(t, os.WriteFile(lines, []byte("\n"+joined(ids[:9], ",")+"\n\n"+joined(ids[9:18], " ")+"\n"+joined(ids[18:], ", ")), 0o666))
+	require.NoError(t, os.WriteFile(lines, []byte(joined(ids[:9], ",")+"\r\n"+joined(ids[9:18], " ")+"\n"+joined(ids[18:], ", ")+"\n\n"), 0o666))
 	want, _ := tensor(t, goldens, "batch.logits")
 	const vocab, length = 160, 9
 	for _, c := range []struct {
@@ -122,12 +122,13 @@ func joined(ids []float32, sep string) string {
 func TestTokensFileErrors(t *testing.T) {
 	dir := packed(t, tiny, "f32")
 	for _, c := range []struct{ text, want string }{
-		{"1,2\n\n3,four\n", `, line 3: "four" is not a token id`},
+		{"1,2\n3,four\n", `, line 2: "four" is not a token id`},
+		{"1,2\n\n3\n", ", line 2: it is empty, and each line is a prompt"},
 		{"1,2\n-3\n", `, line 2: "-3" is not a token id`},
 		{"99999999999\n", `, line 1: "99999999999" is not a token id`},
 		{"1\n,,\n", ", line 2: no token ids"},
-		{"\n \n", ": no token ids"},
-		{"", ": no token ids"},
+		{"\n \n", ", line 1: it is empty, and each line is a prompt"},
+		{"", ", line 1: it is empty, and each line is a prompt"},
 	} {
 		path := filepath.Join(t.TempDir(), "tokens")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o666))

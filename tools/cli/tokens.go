@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strconv"
@@ -24,32 +23,35 @@ func parseTokens(s string) ([]int32, error) {
 	return ids, nil
 }
 
-// readTokens reads a file of one sequence a line; empty lines are left out.
+// readTokens reads a file of one sequence of ids a line.
 func readTokens(path string) ([][]int32, error) {
-	f, err := os.Open(path)
+	lines, err := readLines(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var prompts [][]int32
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 64<<20)
-	for n := 1; s.Scan(); n++ {
-		line := strings.TrimSpace(s.Text())
-		if line == "" {
-			continue
-		}
+	for i, line := range lines {
 		ids, err := parseTokens(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", path, n, err)
+			return nil, fmt.Errorf("%s, line %d: %w", path, i+1, err)
 		}
 		prompts = append(prompts, ids)
 	}
-	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(prompts) == 0 {
-		return nil, fmt.Errorf("%s: no token ids", path)
-	}
 	return prompts, nil
+}
+
+// readLines reads the lines of a file. None may be empty, so that line i of the
+// file is prompt i of the batch; empty lines at the end are left out.
+func readLines(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\r\n \t"), "\n")
+	for i, line := range lines {
+		if lines[i] = strings.TrimRight(line, "\r"); strings.TrimSpace(line) == "" {
+			return nil, fmt.Errorf("%s, line %d: it is empty, and each line is a prompt", path, i+1)
+		}
+	}
+	return lines, nil
 }

@@ -39,11 +39,12 @@ func TestInspect(t *testing.T) {
 	dir := packed(t, tiny, "f32")
 	r := ok(t, "inspect", dir)
 	for _, line := range []string{
-		"family    olmoe, 3 layers, vocabulary of 160\n",
+		"family    olmoe, 3 layers, hidden 64, vocabulary of 160\n",
 		"format    1, aligned to 16.0 KiB, packing host for host\n",
 		"policy    ffn.router.weight: f32: router, exact (3 graphs, layer0 to layer2)\n",
 		"class     c0: 3 layers (0-2); graphs c0.body, c0.route, c0.experts, c0.tail, c0.early\n",
-		"experts   24 records; dense 5 records\n",
+		"experts   expert0 of class c0: 8 a layer, 3 a token, 24.0 KiB each (32.0 KiB on disk)\n",
+		"records   24 of experts, 5 dense\n",
 	} {
 		require.Contains(t, r.out, line)
 	}

@@ -158,3 +158,36 @@ func TestRunDamaged(t *testing.T) {
 	require.Empty(t, r.out)
 	require.Contains(t, r.errors, "dense.bin")
 }
+
+// What cannot be written is known before the run, and nothing is left of it.
+func TestRunOutputErrors(t *testing.T) {
+	dir := packed(t, tiny, "f32")
+	for _, c := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{filepath.Join(dir, "dense.bin"), 2, "lies in the package"},
+		{dir, 2, "is a folder: name a file"},
+		{filepath.Join(t.TempDir(), "nowhere", "x.safetensors"), 1, "--output: "},
+	} {
+		r := run("run", "--tokens", "1,2", "-o", c.path, dir)
+		require.Equal(t, c.code, r.code, c.path)
+		require.Contains(t, r.errors, c.want)
+		require.NotContains(t, r.errors, "plan:", "%s is refused before the run", c.path)
+	}
+	folder := t.TempDir()
+	require.Equal(t, 1, run("run", "--tokens", "99999", "-o", filepath.Join(folder, "x"), dir).code)
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, left, "a run that failed leaves no output")
+}
+
+func TestRunPromptsFile(t *testing.T) {
+	dir := packed(t, trained, "w8")
+	path := filepath.Join(t.TempDir(), "prompts")
+	require.NoError(t, os.WriteFile(path, []byte("And the LORD said unto\nElizabeth was\n"), 0o666))
+	r := ok(t, "run", "--prompts-file", path, dir)
+	require.Contains(t, r.out, `prompt  "And the LORD said unto", 5 tokens`)
+	require.Contains(t, r.out, `prompt  "Elizabeth was"`)
+}

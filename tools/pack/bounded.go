@@ -21,9 +21,11 @@ const Memory = 896 << 20
 // for what the garbage collector has not yet found.
 const budget = 576 << 20
 
-// bounded makes no more at a time than memory is for, and tells how far it has come.
+// bounded makes no more at a time than there are workers and than memory is for,
+// and tells how far it has come.
 type bounded struct {
 	maker
+	workers  *semaphore.Weighted
 	memory   *semaphore.Weighted
 	progress *progress
 }
@@ -45,6 +47,10 @@ func (b bounded) rows(ctx context.Context, t task) (data []byte, err error) {
 }
 
 func (b bounded) do(ctx context.Context, t task, work func() error) error {
+	if err := b.workers.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer b.workers.Release(1)
 	n := min(b.cost(t), budget)
 	if err := b.memory.Acquire(ctx, n); err != nil {
 		return err

@@ -91,16 +91,17 @@ func (j *job) total() int64 {
 }
 
 // run makes every record and block of rows that is not there yet, several at a
-// time, as memory allows.
+// time, as memory allows. There is one goroutine more than workers: one of them is
+// now and then in the writer, which waits for the disk.
 func (j *job) run(ctx context.Context, w *layout.Writer, m maker) error {
 	p := &progress{done: w.Kept(), total: j.total(), tell: j.o.Progress}
 	if p.done > 0 && j.o.Resumed != nil {
 		j.o.Resumed(p.done, p.total)
 	}
 	p.add(0)
-	m = bounded{m, semaphore.NewWeighted(budget), p}
+	m = bounded{m, semaphore.NewWeighted(int64(j.workers())), semaphore.NewWeighted(budget), p}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(j.workers())
+	g.SetLimit(j.workers() + 1)
 	for _, t := range j.tasks {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {

@@ -3,8 +3,11 @@ package pack
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,7 +127,10 @@ func TestRepackRefusesForeignRecords(t *testing.T) {
 		"name":    {func(m *layout.Manifest) { m.Rows[0].Name = "pos" }, `dense.bin: rows "pos", where the module has "embed.weight"`},
 		"no rows": {func(m *layout.Manifest) { m.Rows = nil }, "it has no table of embeddings, or no backend"},
 		"no head": {func(m *layout.Manifest) { m.Dense = m.Dense[:3] }, "it has no records of the head"},
-		"module":  {func(m *layout.Manifest) { m.Module = "module" }, `ir text, line 1: "module" stands outside its graph`},
+		"order": {func(m *layout.Manifest) {
+			m.Module = swapOffsets(t, m.Module, "expert.gate.weight", "expert.up.weight")
+		}, "record expert0: weight expert.up.weight stands where expert.gate.weight belongs"},
+		"module": {func(m *layout.Manifest) { m.Module = "module" }, `ir text, line 1: "module" stands outside its graph`},
 	} {
 		dir, _ := packed(t, from, options(t, "w4"))
 		pkg, err := layout.Open(dir)
@@ -143,6 +149,35 @@ func TestRepackRefusesForeignRecords(t *testing.T) {
 		require.ErrorContains(t, err, "package "+dir+": "+want, name)
 		requireOnly(t, parent)
 	}
+}
+
+// swapOffsets exchanges the offsets of two weights in the text of a module.
+func swapOffsets(t *testing.T, module, a, b string) string {
+	at := func(name string) string {
+		m := regexp.MustCompile(name + ` = weight offset=(\d+)`).FindStringSubmatch(module)
+		require.NotNil(t, m, name)
+		return m[1]
+	}
+	atA, atB := at(a), at(b)
+	module = strings.ReplaceAll(module, a+" = weight offset="+atA, a+" = weight offset="+atB)
+	return strings.ReplaceAll(module, b+" = weight offset="+atB, b+" = weight offset="+atA)
+}
+
+// Companions stay; what the old backend compiled does not.
+func TestRepackLeavesArtifacts(t *testing.T) {
+	dir, _ := packed(t, smallToy().write(t), options(t, "w4"))
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(pkg.Path("host.bin"), []byte("compiled"), 0o666))
+	m := pkg.Manifest
+	m.Files = append(m.Files, layout.FileSum{Name: "host.bin", Size: 8, CRC: crc32.Checksum([]byte("compiled"), castagnoli())})
+	m.Artifacts = []layout.Artifact{{Backend: "host", Name: "c0.body", File: "host.bin", Length: 8}}
+	data, err := layout.Encode(m)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(pkg.Path(layout.ManifestName), data, 0o666))
+	got, _ := repacked(t, dir, repackOptions(t, "npu", npuPacking()))
+	requireOnly(t, got, "dense.bin", "experts.bin", "model.fb", "tokenizer.json")
+	require.Empty(t, load(t, got, npuPacking()).man.Artifacts)
 }
 
 // A repack goes on as a pack does, from the same package only.

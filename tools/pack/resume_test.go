@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,17 +85,21 @@ func TestCancelled(t *testing.T) {
 func TestFailedBeforeTheFirstRecord(t *testing.T) {
 	from := smallToy().write(t)
 	parent := t.TempDir()
+	o := options(t, "w4")
+	o.Resumed = func(int64, int64) { t.Error("told of an earlier run that was none") }
+	packed(t, from, o)
 	require.Nil(t, interrupted(t, from, filepath.Join(parent, "pkg"), options(t, "w4"), 0))
 	requireOnly(t, parent)
 
 	c := smallToy()
 	c.change = func(ts map[string]checkpointtest.Tensor) {
-		copy(ts["model.layers.0.mlp.experts.0.gate_proj.weight"].Data, []byte{0xc0, 0x7f})
+		for _, t := range ts {
+			copy(t.Data, []byte{0xc0, 0x7f})
+		}
 	}
-	o := options(t, "w4")
-	o.Workers = 1
-	_, err := Run(t.Context(), c.write(t), filepath.Join(parent, "pkg"), o)
-	require.EqualError(t, err, "weight expert.gate.weight of layer 0, expert 0: quant: weight [0,0] is NaN")
+	_, err := Run(t.Context(), c.write(t), filepath.Join(parent, "pkg"), options(t, "w4"))
+	require.Error(t, err)
+	require.Regexp(t, `^weight expert.gate.weight of layer \d, expert \d: quant: weight \[0,0\] is NaN$`, err.Error())
 	requireOnly(t, parent)
 }
 
@@ -107,13 +113,15 @@ func TestFailedInTheMiddle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pkg")
 	o := options(t, "w4")
 	o.Workers = 1
+	last := int64(0)
 	for range 2 {
 		_, err := Run(t.Context(), from, dir, o)
 		var u *Unfinished
 		require.ErrorAs(t, err, &u)
 		require.EqualError(t, u, fmt.Sprintf("%s is unfinished, %.1f %% of it is kept; mend the cause and run the same command again to go on, or with --restart to begin anew: "+
 			"weight expert.gate.weight of layer 1, expert 1: quant: weight [0,0] is NaN", dir, 100*float64(u.Kept)/float64(u.Total)))
-		require.Equal(t, int64(5*toyExpert), u.Kept, "five experts")
+		require.GreaterOrEqual(t, u.Kept, max(last, 4*toyExpert), "the experts before")
+		last = u.Kept
 	}
 }
 
@@ -217,14 +225,14 @@ func TestDamagedPartial(t *testing.T) {
 	want, _ := packed(t, from, options(t, "w4"))
 	for name, tc := range map[string]struct {
 		file string
-		at   func(data []byte) int
-		redo int64 // bytes of records made again
+		at   func(data []byte, record int) int // the byte to damage, where that of a record that was made is given
+		redo int64                             // bytes of records made again
 	}{
-		"record":       {"package/experts.bin", func([]byte) int { return 0 }, toyExpert},
-		"last of it":   {"package/experts.bin", func([]byte) int { return toyExpert - 1 }, toyExpert},
+		"record":       {"package/experts.bin", func(_ []byte, record int) int { return record }, toyExpert},
+		"last of it":   {"package/experts.bin", func(_ []byte, record int) int { return record + toyExpert - 1 }, toyExpert},
 		"nothing":      {"", nil, 0},
-		"journal line": {"journal", func(data []byte) int { return strings.Index(string(data), "\n") + 20 }, toyExpert},
-		"journal end":  {"journal", func(data []byte) int { return len(data) - 3 }, toyExpert},
+		"journal line": {"journal", func(data []byte, _ int) int { return strings.Index(string(data), "\n") + 20 }, toyExpert},
+		"journal end":  {"journal", func(data []byte, _ int) int { return len(data) - 3 }, toyExpert},
 	} {
 		dir := filepath.Join(t.TempDir(), "pkg")
 		o := options(t, "w4")
@@ -234,7 +242,7 @@ func TestDamagedPartial(t *testing.T) {
 			path := filepath.Join(dir+".partial", tc.file)
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
-			data[tc.at(data)] ^= 1
+			data[tc.at(data, entered(t, dir))] ^= 1
 			require.NoError(t, os.WriteFile(path, data, 0o666))
 		}
 		kept := int64(0)
@@ -244,6 +252,17 @@ func TestDamagedPartial(t *testing.T) {
 		require.Equal(t, tc.redo, u.Kept-kept, name)
 		requireSame(t, want, dir)
 	}
+}
+
+// entered returns where an expert lies that the journal of an unfinished package has.
+func entered(t *testing.T, dir string) int {
+	journal, err := os.ReadFile(filepath.Join(dir+".partial", "journal"))
+	require.NoError(t, err)
+	m := regexp.MustCompile(`"file":"experts.bin".*"offset":(\d+)`).FindStringSubmatch(string(journal))
+	require.NotNil(t, m, "%s", journal)
+	at, err := strconv.Atoi(m[1])
+	require.NoError(t, err)
+	return at
 }
 
 // The package is there, and the writer was killed before it could tidy up.

@@ -33,6 +33,9 @@ func (b Batch) tokens(vocab int) (ids, offsets []int32, err error) {
 	if len(b.Prompts) == 0 {
 		return nil, nil, fmt.Errorf("the batch has no prompts")
 	}
+	if b.Logits > None {
+		return nil, nil, fmt.Errorf("the batch asks for logits %d, want Last, All or None", b.Logits)
+	}
 	offsets = []int32{0}
 	for i, p := range b.Prompts {
 		if len(p) == 0 {

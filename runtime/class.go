@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"estream/ir"
@@ -176,14 +178,8 @@ func checkRecord(r layout.Record, want passes.Record, class string) error {
 // records returns the manifest's records of a layer, in order.
 func (m *Model) records(l int) (dense, experts []layout.Record) {
 	pick := func(rs []layout.Record) []layout.Record {
-		from := 0
-		for from < len(rs) && rs[from].Layer < l {
-			from++
-		}
-		to := from
-		for to < len(rs) && rs[to].Layer == l {
-			to++
-		}
+		from, _ := slices.BinarySearchFunc(rs, l, func(r layout.Record, l int) int { return cmp.Compare(r.Layer, l) })
+		to, _ := slices.BinarySearchFunc(rs, l+1, func(r layout.Record, l int) int { return cmp.Compare(r.Layer, l) })
 		return rs[from:to]
 	}
 	return pick(m.pkg.Manifest.Dense), pick(m.pkg.Manifest.Experts)

@@ -30,7 +30,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	tok, err := tokenizer.Open(m.Path("tokenizer.json"))
+	data, err := m.Companion("tokenizer.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	tok, err := tokenizer.Parse("tokenizer.json", data)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +107,11 @@ func ExampleModel_Plan() {
 func ExampleBatch_each() {
 	m, closeModel := exampleModel(runtime.Options{})
 	defer closeModel()
-	tok, err := tokenizer.Open(m.Path("tokenizer.json"))
+	data, err := m.Companion("tokenizer.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	tok, err := tokenizer.Parse("tokenizer.json", data)
 	if err != nil {
 		log.Fatal(err)
 	}

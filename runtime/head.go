@@ -21,6 +21,9 @@ func (r *run) head(b Batch, positions []int32, res *Result) error {
 		if err != nil {
 			return err
 		}
+		if err := finite(logits, m.vocab, rows); err != nil {
+			return err
+		}
 		if b.Each == nil {
 			continue
 		}
@@ -123,4 +126,15 @@ func (r *run) headRun(env map[string]lower.Buffer, n, cols int, factor float32) 
 		return nil, err
 	}
 	return lower.F32(out[m.proj.graph.Outputs[0].Name].Bytes()), nil
+}
+
+// finite refuses logits that are no numbers: weights too large for the model's
+// arithmetic, or none of a trained model.
+func finite(logits []float32, vocab int, rows []int32) error {
+	for i, x := range logits {
+		if x-x != 0 {
+			return fmt.Errorf("token %d: logit %d is %v: the weights are too large, or not those of this model", rows[i/vocab], i%vocab, x)
+		}
+	}
+	return nil
 }

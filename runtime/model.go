@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -64,6 +65,31 @@ type Options struct {
 	Tap  func(Tap)
 }
 
+// Bounds of numbers that people give.
+const (
+	maxReaders = 256
+	maxThreads = 1024
+	maxLayers  = 4096
+)
+
+func (o Options) check() error {
+	for _, n := range []struct {
+		name        string
+		value, most int
+	}{
+		{"readers", o.Readers, maxReaders}, {"threads", o.Threads, maxThreads},
+		{"banks", o.Banks, math.MaxInt}, {"group", o.Group, math.MaxInt}, {"chunk", o.Chunk, math.MaxInt},
+	} {
+		if n.value < 0 || n.value > n.most {
+			return fmt.Errorf("options: %d %s, want 0 (chosen) to %d", n.value, n.name, n.most)
+		}
+	}
+	if o.Memory < 0 || o.Schedule > pager.OnDemand {
+		return fmt.Errorf("options: memory %d, schedule %v: no such thing", o.Memory, o.Schedule)
+	}
+	return nil
+}
+
 // A Device is the backend of an accelerator that runs what it can of a package,
 // such as static.New makes.
 type Device interface {
@@ -78,10 +104,14 @@ type Tap struct {
 	Buffer lower.Buffer // valid until Tap returns
 }
 
-// ErrMemory is wrapped by the error of a run that does not fit Options.Memory.
-var ErrMemory = errors.New("memory budget too small")
+var (
+	// ErrMemory is wrapped by the error of a run that does not fit Options.Memory.
+	ErrMemory = errors.New("memory budget too small")
+	// ErrClosed is what a closed Model returns.
+	ErrClosed = errors.New("model is closed")
+)
 
-// A Model is an open package. Runs of one Model take turns; Close waits for none.
+// A Model is an open package. Runs of one Model take turns.
 type Model struct {
 	pkg     *layout.Package
 	opt     Options
@@ -101,13 +131,17 @@ type Model struct {
 	experts pager.Source
 	dense   pager.Source
 
-	turn chan struct{} // full while a Run or Plan is under way, which alone uses mem
-	mem  memories
+	turn   chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
+	mem    memories
+	closed bool
 }
 
 // Open opens the package in a folder: everything about it is checked before any
 // weight is read. Errors name the file, the thing and the remedy.
 func Open(ctx context.Context, dir string, opt Options) (_ *Model, err error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
 	pkg, err := layout.Open(dir)
 	if err != nil {
 		return nil, err
@@ -201,8 +235,8 @@ func (m *Model) parse() (err error) {
 	if m.module, err = ir.Parse(m.pkg.Manifest.Module, ops); err != nil {
 		return err
 	}
-	if len(m.module.Layers) == 0 {
-		return fmt.Errorf("module: no layers")
+	if n := len(m.module.Layers); n == 0 || n > maxLayers {
+		return fmt.Errorf("module: %d layers, want 1 to %d", n, maxLayers)
 	}
 	return m.module.Verify()
 }
@@ -248,11 +282,30 @@ func (m *Model) Module() *ir.Module { return m.module }
 // Vocab returns the number of logits a position has.
 func (m *Model) Vocab() int { return m.vocab }
 
-// Path returns the path of a file of the package, such as tokenizer.json.
-func (m *Model) Path(name string) string { return m.pkg.Path(name) }
+// Companion returns the contents of a file that the package keeps beside its
+// weights, such as tokenizer.json, checked; fs.ErrNotExist where it has none.
+func (m *Model) Companion(name string) ([]byte, error) { return m.pkg.Companion(name) }
 
-// Close frees what the model holds. No Run may be under way.
+// Notes tells what the user should know of how the package's files are read.
+func (m *Model) Notes() []string {
+	var out []string
+	for _, s := range []pager.Source{m.experts, m.dense} {
+		if f, ok := s.(*pager.File); ok && f.Note() != "" {
+			out = append(out, f.Note())
+		}
+	}
+	return out
+}
+
+// Close waits for a run that is under way and frees what the model holds. What is
+// called afterwards returns ErrClosed, a second Close nothing.
 func (m *Model) Close() error {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
 	errs := []error{m.mem.free()}
 	for _, s := range []pager.Source{m.experts, m.dense} {
 		if s != nil {

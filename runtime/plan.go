@@ -65,6 +65,9 @@ func (m *Model) Plan(b Batch) (Plan, error) {
 	}
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
+	if m.closed {
+		return Plan{}, ErrClosed
+	}
 	return m.plan(len(ids), len(offsets)-1, len(b.positions(offsets)), b.Each == nil)
 }
 
@@ -127,7 +130,8 @@ func (m *Model) geometries() []pager.Geometry {
 	group := max(1, min(int(2<<20/g.Stride), most/8))
 	var out []pager.Geometry
 	for _, shape := range [][2]int{{3, group}, {3, 1}, {2, 1}, {1, 1}} {
-		g.Banks, g.Group = cmp.Or(m.opt.Banks, shape[0]), min(cmp.Or(m.opt.Group, shape[1]), most)
+		g.Group = min(cmp.Or(m.opt.Group, shape[1]), most)
+		g.Banks = min(cmp.Or(m.opt.Banks, shape[0]), 2*((most+g.Group-1)/g.Group)) // two layers at most
 		out = append(out, g)
 	}
 	return slices.Compact(out)
@@ -167,7 +171,7 @@ func (m *Model) measure(p *Plan, program int64, collect bool) error {
 		{"routes", m.routeBytes(p.Tokens)},
 		{"workspace", workspace},
 		{"logits", logits + head},
-		{"reserve", reserve + 64*int64(p.Tokens)}, // ids, their order, positions, route lists
+		{"reserve", reserve + 64*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 // the runtime cannot run.
 func TestRefusedModules(t *testing.T) {
 	checkRefused(t, "w4", []refusal{
-		{"no module", func(m *layout.Manifest) { m.Module = "" }, "module: no layers"},
-		{"no layers", text("layers c0 c0 c0\n", ""), "module: no layers"},
+		{"no module", func(m *layout.Manifest) { m.Module = "" }, "module: 0 layers, want 1 to 4096"},
+		{"no layers", text("layers c0 c0 c0\n", ""), "module: 0 layers, want 1 to 4096"},
 		{"a layer more", text("layers c0", "layers c0 c0"), "layer 3: 2 dense records, want 1"},
 		{"a layer less", text("layers c0 c0", "layers c0"), "no records of the head"},
 		{"a class that is not there", text("layers c0", "layers c1"), `I10: layer graph "c1" is not in the module`},

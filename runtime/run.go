@@ -52,6 +52,9 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if m.closed {
+		return nil, ErrClosed
+	}
 	begun := time.Now()
 	positions := b.positions(offsets)
 	plan, err := m.plan(len(ids), len(offsets)-1, len(positions), b.Each == nil)
@@ -78,7 +81,8 @@ func (r *run) whole(b Batch, positions []int32, res *Result) (stats pager.Stats,
 	defer func() {
 		var closeErr error
 		if stats, closeErr = r.pass.Close(); errors.Is(closeErr, pager.ErrStalled) {
-			r.m.abandon(r.pass)
+			r.m.abandon(r.pass) // a guess that nobody waits for
+			closeErr = nil
 		}
 		if err == nil {
 			err = closeErr

@@ -166,6 +166,6 @@ func advice(v check.Verdict) string {
 // colours reports whether stdout is a terminal that shows colours, and whoever
 // uses it has not asked for none (no-color.org).
 func (a *App) colours() bool {
-	f, ok := a.Stdout.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	f := file(a.Stdout)
+	return f != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }

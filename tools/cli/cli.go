@@ -62,9 +62,12 @@ func Main(a *App, args []string) int {
 	a.began = time.Now()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	out := &printer{Writer: a.Stdout}
+	a.Stdout = out
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := errors.Join(root.ExecuteContext(ctx), out.err)
 	var usage usageError
 	switch {
 	case err == nil:
@@ -73,10 +76,10 @@ func Main(a *App, args []string) int {
 		fmt.Fprintln(a.Stderr, "estream: interrupted")
 		return 130
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.Stderr, "estream: %v\n", err)
+		fmt.Fprintf(a.Stderr, "estream: %s\n", visible(err.Error()))
 		return 2
 	}
-	fmt.Fprintf(a.Stderr, "estream: %v\n", err)
+	fmt.Fprintf(a.Stderr, "estream: %s\n", visible(err.Error()))
 	return 1
 }
 

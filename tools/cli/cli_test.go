@@ -122,7 +122,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"run", "--logits", "some", "--tokens", "1", dir}, `unknown --logits "some": use last, all or none`},
 		{[]string{"run", "--memory", "much", "--tokens", "1", dir}, `bad size "much": write a number and KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB`},
 		{[]string{"run", "--schedule", "never", "--tokens", "1", dir}, `unknown schedule "never": use before-routing, after-routing or on-demand`},
-		{[]string{"run", "--readers", "-1", "--tokens", "1", dir}, "--readers=-1 is negative"},
+		{[]string{"run", "--readers", "-1", "--tokens", "1", dir}, "--readers=-1: want 0 (chosen) to 256"},
 		{[]string{"run", "--chunk", "many", dir}, `invalid argument "many" for "--chunk" flag: strconv.ParseInt: parsing "many": invalid syntax: see estream run --help`},
 		{[]string{"pack", tiny}, "accepts 2 arg(s), received 1: usage: estream pack [flags] CHECKPOINT PACKAGE"},
 		{[]string{"pack", "--encoding", "w5", tiny, "p"}, `unknown encoding "w5": use one of w4, w4g32, w4g64, w4g128, w4full, w8, bf16, f32`},

@@ -17,11 +17,9 @@ import (
 // renamed when it is whole. It is made before a run, so that a place that cannot
 // be written to is known at once.
 type output struct {
-	path string
+	path string // empty: f is the place itself
 	f    *os.File
 }
-
-const outputSuffix = ".writing"
 
 // newOutput begins the file; path may not lie in the package.
 func newOutput(path, pkg string) (*output, error) {
@@ -38,11 +36,18 @@ func newOutput(path, pkg string) (*output, error) {
 	if inside {
 		return nil, usagef("--output %s lies in the package %s: name another place", path, pkg)
 	}
-	f, err := os.Create(path + outputSuffix)
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a device or a pipe is written to, not replaced
+		return &output{"", f}, err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return nil, fmt.Errorf("--output: %w", err)
 	}
-	return &output{path, f}, nil
+	return &output{path, f}, f.Chmod(0o644)
 }
 
 // within reports whether a file's folder is dir or lies in it.
@@ -62,8 +67,11 @@ func within(path, dir string) (bool, error) {
 
 // discard removes what was begun, unless write has finished it.
 func (o *output) discard() {
-	if o != nil && o.f != nil {
-		o.f.Close() // it is removed
+	if o == nil || o.f == nil {
+		return
+	}
+	o.f.Close() // it is removed
+	if o.path != "" {
 		os.Remove(o.f.Name())
 	}
 }
@@ -83,12 +91,16 @@ func (o *output) write(res *runtime.Result) error {
 			return err
 		}
 	}
-	if err := errors.Join(o.f.Sync(), o.f.Close()); err != nil {
+	f := o.f
+	if o.path == "" {
+		o.f = nil
+		return f.Close()
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	name := o.f.Name()
 	o.f = nil
-	return os.Rename(name, o.path)
+	return os.Rename(f.Name(), o.path)
 }
 
 func logitsHeader(res *runtime.Result) ([]byte, error) {

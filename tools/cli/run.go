@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -62,11 +63,14 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	return cmd
 }
 
+// maxFlag bounds what a machine can have of each.
+var maxFlag = map[string]int{"readers": 256, "banks": 1 << 16, "group": 1 << 16, "chunk": 1 << 20, "threads": 1024}
+
 // open opens a package as the flags say.
 func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model, error) {
 	for name, n := range map[string]int{"readers": f.readers, "banks": f.banks, "group": f.group, "chunk": f.chunk, "threads": f.threads} {
-		if n < 0 {
-			return nil, usagef("--%s=%d is negative", name, n)
+		if n < 0 || n > maxFlag[name] {
+			return nil, usagef("--%s=%d: want 0 (chosen) to %d", name, n, maxFlag[name])
 		}
 	}
 	o := runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU())}
@@ -83,6 +87,7 @@ func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model,
 		return nil, err
 	}
 	o.Host = host.New(host.Options{Threads: o.Threads, Ops: a.HostOps})
+	debug.SetGCPercent(25)                                 // garbage is no part of a memory plan
 	goruntime.GOMAXPROCS(o.Threads + cmp.Or(o.Readers, 2)) // readers have processors of their own
 	return runtime.Open(ctx, dir, o)
 }
@@ -119,6 +124,10 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	debug.FreeOSMemory() // what opening left behind is no part of the plan
+	a.noteContext(m, prompts)
+	for _, n := range m.Notes() {
+		a.note("note: %s", n)
+	}
 	b := runtime.Batch{Prompts: prompts, Logits: want}
 	plan, err := m.Plan(b)
 	if err != nil {
@@ -147,10 +156,7 @@ func count(b bool) int {
 
 // prompts returns the token ids to run, and the tokenizer where the package has one.
 func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.Tokenizer, [][]int32, error) {
-	tok, err := tokenizer.Open(m.Path("tokenizer.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		tok, err = nil, nil
-	}
+	tok, err := openTokenizer(m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +171,7 @@ func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.T
 		prompts, err := readTokens(f.tokensFile)
 		return tok, prompts, err
 	case tok == nil:
-		return nil, nil, fmt.Errorf("package %s has no tokenizer.json: give token ids with --tokens", m.Path(""))
+		return nil, nil, fmt.Errorf("the package has no tokenizer.json: give token ids with --tokens")
 	}
 	if f.promptsFile != "" {
 		if text, err = readLines(f.promptsFile); err != nil {
@@ -186,6 +192,33 @@ func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.T
 	return tok, prompts, nil
 }
 
+// openTokenizer returns the package's tokenizer, nil where it has none.
+func openTokenizer(m *runtime.Model) (*tokenizer.Tokenizer, error) {
+	data, err := m.Companion("tokenizer.json")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer.Parse("tokenizer.json", data)
+}
+
+// noteContext tells of prompts longer than the model was trained for.
+func (a *App) noteContext(m *runtime.Model, prompts [][]int32) {
+	var c struct {
+		Max int `json:"max_position_embeddings"`
+	}
+	if json.Unmarshal(m.Manifest().Config, &c) != nil || c.Max <= 0 {
+		return
+	}
+	for i, p := range prompts {
+		if len(p) > c.Max {
+			a.note("note: prompt %d has %d tokens, and the model was made for %d", i, len(p), c.Max)
+		}
+	}
+}
+
 // A candidate is one of the likeliest next tokens.
 type candidate struct {
 	ID    int32   `json:"id"`
@@ -196,15 +229,24 @@ type candidate struct {
 
 // likeliest returns the n most probable tokens by logits, ties to the lower id.
 func likeliest(logits []float32, n int, tok *tokenizer.Tokenizer) []candidate {
-	ids := make([]int32, len(logits))
-	sum, most := 0.0, slices.Max(logits)
+	var top []int32 // falling
 	for i, x := range logits {
-		ids[i] = int32(i)
+		at, _ := slices.BinarySearchFunc(top, x, func(id int32, x float32) int {
+			if logits[id] >= x {
+				return -1
+			}
+			return 1
+		})
+		if at < n {
+			top = slices.Insert(top, at, int32(i))[:min(n, len(top)+1)]
+		}
+	}
+	sum, most := 0.0, logits[top[0]]
+	for _, x := range logits {
 		sum += math.Exp(float64(x - most))
 	}
-	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(logits[b], logits[a]) })
 	var out []candidate
-	for _, id := range ids[:min(n, len(ids))] {
+	for _, id := range top {
 		c := candidate{ID: id, Prob: math.Exp(float64(logits[id]-most)) / sum, Logit: logits[id]}
 		if tok != nil {
 			c.Text, _ = tok.Decode([]int32{id}) // an id the vocabulary lacks has no text

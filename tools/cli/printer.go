@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"regexp"
+)
+
+// A printer is stdout: it keeps the first error of a write, which Main reports,
+// and shows control characters of what packages and checkpoints hold, so that
+// none of them reaches a terminal.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) Write(b []byte) (int, error) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.Writer, visible(string(b)))
+	}
+	return len(b), p.err
+}
+
+// control is what a terminal would obey. Colours are let through: check's own are.
+var control = regexp.MustCompile(`\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x{9f}]`)
+
+// visible replaces control characters, line ends, tabs and colours apart.
+func visible(s string) string {
+	return control.ReplaceAllStringFunc(s, func(c string) string {
+		if len(c) > 2 && c[0] == '\x1b' {
+			return c
+		}
+		return "\uFFFD"
+	})
+}
+
+// file returns the file behind a writer, or nil.
+func file(w io.Writer) *os.File {
+	if p, ok := w.(*printer); ok {
+		w = p.Writer
+	}
+	f, _ := w.(*os.File)
+	return f
+}

@@ -1,0 +1,26 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/tools/cli"
+)
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestStdoutFails: results that could not be written are a failure.
+func TestStdoutFails(t *testing.T) {
+	for _, args := range [][]string{{"inspect", packed(t, tiny, "f32")}, {"run", "--tokens", "1,2", packed(t, tiny, "f32")}, {"--version"}} {
+		var errs bytes.Buffer
+		a := cli.Default()
+		a.Stdout, a.Stderr = full{}, &errs
+		require.Equal(t, 1, cli.Main(a, args), "%q", args)
+		require.Contains(t, errs.String(), "no space left on device")
+	}
+}

@@ -72,7 +72,8 @@ type Compiled interface {
 	Footprint(graph string, dims Dims) (int64, error)
 }
 
-// A Program is one compiled graph. One Run at a time.
+// A Program is one compiled graph. One Run at a time. Its errors wrap a RowError
+// or an ExpertError where they know which row or expert of the call is to blame.
 type Program interface {
 	Run(ctx context.Context, c *Call) error
 }

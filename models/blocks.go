@@ -15,8 +15,9 @@ func Heads(b *ir.Builder, c *Config, x *ir.Value) *ir.Value {
 }
 
 // Attend rotates q [T,H,D] and k, appends k and v [T,Hkv,D] to the state and
-// attends over it: out is [T,H*D].
+// attends over it: out is [T,H*D]. An odd head_dim is refused.
 func Attend(b *ir.Builder, c *Config, q, k, v *ir.Value, s ir.Step, state *ir.Value) (out, next *ir.Value) {
+	c.rotates()
 	q, k = b.RoPE(q, s, c.RopeTheta, false), b.RoPE(k, s, c.RopeTheta, false)
 	next = b.Append(state, s, k, v)
 	o := b.Attention(q, next, s, 1/math.Sqrt(float64(c.HeadDim)), 0)

@@ -39,12 +39,10 @@ func (f Family) build(c *Config) (*ir.Module, error) {
 		b.layer(l)
 	}
 	b.head()
-	if b.err == nil {
-		b.err = c.Err()
-	}
 	if b.err != nil {
 		return nil, b.err
 	}
+	c.use(f.Weights)
 	if unread := c.unread(append(ignored(), f.Ignored...)); len(unread) > 0 {
 		return nil, fmt.Errorf("%s: the family does not know this setting, and ignoring it could change the model; remove what changes nothing",
 			strings.Join(unread, "; "))
@@ -88,7 +86,8 @@ type output struct {
 	want ir.Type
 }
 
-// add finishes a graph. An error of g's own comes first, for it names the family's line.
+// add finishes a graph. An error of the settings comes first, which g's may follow
+// from, then g's own, for it names the family's line.
 func (b *builder) add(graph string, g *ir.Builder, outputs ...output) {
 	var values []*ir.Value
 	for _, o := range outputs {
@@ -97,6 +96,9 @@ func (b *builder) add(graph string, g *ir.Builder, outputs ...output) {
 		}
 	}
 	done, err := g.Finish(values...)
+	if refused := b.c.Err(); refused != nil {
+		err = refused
+	}
 	for _, o := range outputs {
 		if err == nil {
 			err = o.check(graph)

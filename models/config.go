@@ -7,7 +7,9 @@ import (
 )
 
 // A Config holds the hyperparameters that families share, named as in
-// config.json. A family reads its other keys through Settings.
+// config.json. A family reads its other keys through Settings, and so too a
+// width, head_dim or number of experts or heads that is no extent of its table:
+// one that no extent names is refused as a key that nobody reads (M1).
 type Config struct {
 	*Settings
 
@@ -46,10 +48,11 @@ func ReadConfig(data []byte) (*Config, error) {
 	c := &Config{Settings: newSettings("config.json: ", values, new(error))}
 	c.Architectures = c.Strings("architectures")
 	c.sizes()
-	c.RMSNormEps = c.positive(1, "rms_norm_eps", "norm_eps")
-	c.RopeTheta = c.positive(1e12, "rope_theta")
+	c.RMSNormEps = c.between(0, 1, "rms_norm_eps", "norm_eps")
+	c.RopeTheta = c.between(1, 1e12, "rope_theta") // of 1, all pairs would turn alike
 	c.TieWordEmbeddings = c.Bool("tie_word_embeddings", false)
 	c.consistent()
+	c.unreadShared()
 	clear(c.absent) // what the fields' docs say of absent keys needs no note
 	if err := c.Err(); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
@@ -72,7 +75,7 @@ func (c *Config) sizes() {
 		{&c.NumAttentionHeads, 1 << 12, true, []string{"num_attention_heads"}},
 		{&c.NumKeyValueHeads, 1 << 12, false, []string{"num_key_value_heads"}},
 		{&c.HeadDim, 1 << 12, false, []string{"head_dim"}},
-		{&c.NumExperts, 1 << 12, false, []string{"num_experts", "num_local_experts", "n_routed_experts"}},
+		{&c.NumExperts, 1 << 12, false, expertKeys()},
 		{&c.NumExpertsPerTok, 1 << 12, false, []string{"num_experts_per_tok"}},
 		{&c.MaxPositionEmbeddings, 1 << 30, false, []string{"max_position_embeddings"}},
 	} {
@@ -83,15 +86,31 @@ func (c *Config) sizes() {
 	}
 }
 
+// expertKeys are the names of NumExperts.
+func expertKeys() []string { return []string{"num_experts", "num_local_experts", "n_routed_experts"} }
+
+// rotates refuses heads that rotary embedding cannot split into pairs.
+func (c *Config) rotates() {
+	if c.HeadDim%2 == 0 || c.Err() != nil {
+		return
+	}
+	from := ""
+	if !c.Has("head_dim") {
+		from = ", which is hidden_size/num_attention_heads,"
+	}
+	*c.err = fmt.Errorf("%shead_dim%s is %d: rotary embedding needs an even number", c.where, from, c.HeadDim)
+}
+
 // size returns the size that stands under one of keys, or 0 if none is there.
 func (c *Config) size(most int, keys ...string) int {
 	return oneOf(c, keys, func(key string) int { return c.intIn(key, 0, 1, most) })
 }
 
-func (c *Config) positive(most float64, keys ...string) float64 {
-	want := fmt.Sprintf("a number above 0, at most %g", most)
+// between returns a number above least that keys name.
+func (c *Config) between(least, most float64, keys ...string) float64 {
+	want := fmt.Sprintf("a number above %g, at most %g", least, most)
 	f := oneOf(c, keys, func(key string) float64 {
-		return c.floatIn(key, 0, want, func(f float64) bool { return f > 0 && f <= most })
+		return c.floatIn(key, 0, want, func(f float64) bool { return f > least && f <= most })
 	})
 	if f == 0 {
 		c.Refuse(keys[0], want)

@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -225,6 +226,28 @@ func TestPaddedRows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "f32[L,9]", module.Graph("head").Outputs[0].Type.String())
 	require.Error(t, m.Read(context.Background(), "embed.weight", 0, 0, 9, 1, make([]float32, 8)))
+}
+
+// So has a null, unless the default means none.
+func TestNullsAreNoted(t *testing.T) {
+	f := toy()
+	f.Layer = func(b *ir.Builder, c *models.Config, l int, x *ir.Value, s ir.Step, state *ir.Value) (y, next *ir.Value) {
+		c.Bool("norm_topk_prob", false)
+		c.Float("routed_scaling_factor", 2.5)
+		c.Float("clip_qkv", math.Inf(1))
+		c.Int("q_lora_rank", 0)
+		c.String("scoring_func", "softmax")
+		c.Strings("layer_types")
+		return toyLayer(b, c, l, x, s, state)
+	}
+	nulls := map[string]any{"norm_topk_prob": nil, "routed_scaling_factor": nil, "clip_qkv": nil, "q_lora_rank": nil, "scoring_func": nil, "layer_types": nil}
+	m, err := models.Open(toyCheckpoint(nulls), []models.Family{f})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"config.json: norm_topk_prob is null: false is taken",
+		"config.json: routed_scaling_factor is null: 2.5 is taken",
+		"config.json: scoring_func is null: softmax is taken",
+	}, m.Notes)
 }
 
 // An absent key that the family reads has the family's default, and the user is told.

@@ -11,12 +11,13 @@ import (
 // Settings are the keys of one object of config.json. They record which keys
 // were read, so that a key nobody read can be refused, and keep the first error,
 // which Build returns: after one, and on nil Settings, the accessors return
-// defaults. An absent key has its default, which becomes a note; null has it too.
+// defaults. An absent key has its default, which becomes a note; null has it too,
+// and is noted unless the default means none, as null does.
 type Settings struct {
 	where  string // stands before a key in messages
 	values map[string]any
 	read   map[string]bool
-	absent map[string]string // the defaults taken
+	absent map[string]string // of keys without a value: how they are, and the defaults taken
 	within map[string]*Settings
 	err    *error
 }
@@ -111,8 +112,11 @@ func get[T any](s *Settings, key string, def T, want string, convert func(any) (
 	}
 	s.read[key] = true
 	v, there := s.values[key]
-	if !there {
-		s.absent[key] = fmt.Sprint(def)
+	switch {
+	case !there:
+		s.absent[key] = fmt.Sprintf("not there: %v", def)
+	case v == nil && !none(def):
+		s.absent[key] = fmt.Sprintf("null: %v", def)
 	}
 	if v == nil {
 		return def
@@ -123,6 +127,21 @@ func get[T any](s *Settings, key string, def T, want string, convert func(any) (
 		return def
 	}
 	return x
+}
+
+// none reports whether a default is what null says: not a flag's, which is one of two.
+func none(def any) bool {
+	switch d := def.(type) {
+	case bool:
+		return false
+	case int:
+		return d == 0
+	case float64:
+		return d == 0 || math.IsInf(d, 0)
+	case string:
+		return d == ""
+	}
+	return true
 }
 
 func number(v any) (float64, bool) {
@@ -141,7 +160,7 @@ func (s *Settings) defaults() []string {
 	}
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(s.absent)) {
-		list = append(list, fmt.Sprintf("%s%s is not there: %s is taken", s.where, key, s.absent[key]))
+		list = append(list, fmt.Sprintf("%s%s is %s is taken", s.where, key, s.absent[key]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.within)) {
 		list = append(list, s.within[key].defaults()...)
@@ -167,13 +186,25 @@ func (s *Settings) unread(ignored []string) []string {
 	return list
 }
 
+// without are flags whose false asks for what every family does that does not read
+// them: they add a part, such as a bias, and false leaves it out. Another false is
+// refused: it may switch off what the family always does, as rope_interleave does
+// for DeepSeek-V3. The first line is what configs of published models say.
+func without() []string {
+	return []string{
+		"attention_bias", "lm_head_bias", "mlp_bias", "qkv_bias", "use_bias", "use_sliding_window",
+		"add_cross_attention", "is_decoder", "is_encoder_decoder", "tie_encoder_decoder",
+		"gradient_checkpointing", "output_scores", "return_dict_in_generate", "torchscript",
+	}
+}
+
 // harmless reports whether a value asks for nothing, or for what every family does.
 func harmless(key string, v any) bool {
 	switch x := v.(type) {
 	case nil:
 		return true
 	case bool:
-		return !x
+		return !x && slices.Contains(without(), key)
 	case string:
 		return x == "" || key == "hidden_act" && x == "silu"
 	case []any:

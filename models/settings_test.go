@@ -1,10 +1,12 @@
 package models_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"estream/ir"
 	"estream/models"
 )
 
@@ -18,6 +20,10 @@ func TestUnreadSettings(t *testing.T) {
 		{map[string]any{"attention_bias": false, "hidden_act": "silu", "rope_scaling": nil, "sliding_window": nil, "mlp_only_layers": []int{}, "quantization_config": map[string]any{}}, ""},
 		{map[string]any{"torch_dtype": "bfloat16", "initializer_range": 0.02, "eos_token_id": 7, "transformers_version": "5.24.0"}, ""},
 		{map[string]any{"rope_parameters": map[string]any{"rope_type": "default"}, "partial_rotary_factor": 1.0, "own_training_key": 3}, ""},
+		{map[string]any{"mlp_bias": false, "use_sliding_window": false, "moe_intermediate_size": 4}, ""},
+		{map[string]any{"rope_interleave": false, "own_flag": false}, "config.json: own_flag is false; config.json: rope_interleave is false"},
+		{map[string]any{"rope_parameters": map[string]any{"mlp_bias": false, "truncate": false}}, `config.json: rope_scaling is {"mlp_bias":false,"truncate":false}`},
+		{map[string]any{"moe_intermediate_size": 2}, "config.json: moe_intermediate_size is 2"},
 		{map[string]any{"attention_bias": true}, "config.json: attention_bias is true"},
 		{map[string]any{"hidden_act": "gelu", "sliding_window": 4096}, `config.json: hidden_act is "gelu"; config.json: sliding_window is 4096`},
 		{map[string]any{"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor is 0.5"},
@@ -74,6 +80,59 @@ func TestAccessorErrors(t *testing.T) {
 		f := toy()
 		f.Config = c.read
 		_, err := models.Build(f, readConfig(t, map[string]any{"key": c.value}))
+		require.EqualError(t, err, "models: family toy: config.json: "+c.want)
+	}
+}
+
+// What all families share and one has no use for is refused too.
+func TestUnusedSharedSettings(t *testing.T) {
+	dense := models.Family{
+		Name: "dense",
+		Weights: models.Weights{
+			"embed.weight": models.At("V,H", "embed"), "final.norm.weight": models.At("H", "norm"), "head.weight": models.At("V,H", "head"),
+			"up.weight": models.At("M,H", "up"), "down.weight": models.At("H,M", "down"),
+		},
+		State: func(*models.Config, int) ir.Type { return ir.Type{} },
+		Layer: func(b *ir.Builder, _ *models.Config, _ int, x *ir.Value, _ ir.Step, _ *ir.Value) (y, next *ir.Value) {
+			return b.Linear(b.Linear(x, "up"), "down"), nil
+		},
+	}
+	for _, c := range []struct {
+		edits map[string]any
+		want  string // empty: accepted
+	}{
+		{nil, ""},
+		{map[string]any{"intermediate_size": 4, "num_key_value_heads": 2, "head_dim": nil}, ""},
+		{map[string]any{"intermediate_size": 5}, "intermediate_size is 5"},
+		{map[string]any{"num_key_value_heads": 1}, "num_key_value_heads is 1"},
+		{map[string]any{"head_dim": 4}, "head_dim is 4"},
+		{map[string]any{"num_experts": 4, "num_experts_per_tok": 1}, "num_experts is 4; config.json: num_experts_per_tok is 1"},
+		{map[string]any{"num_local_experts": 4, "num_experts_per_tok": 1}, "num_experts_per_tok is 1; config.json: num_local_experts is 4"},
+	} {
+		edits := map[string]any{"moe_intermediate_size": 4, "intermediate_size": absent, "num_experts": absent, "num_experts_per_tok": absent, "num_key_value_heads": absent}
+		maps.Copy(edits, c.edits)
+		_, err := models.Build(dense, readConfig(t, edits))
+		if c.want == "" {
+			require.NoError(t, err, c.edits)
+			continue
+		}
+		require.EqualError(t, err, "models: family dense: config.json: "+c.want+": the family does not know this setting, and ignoring it could change the model; remove what changes nothing")
+	}
+	dense.Config = func(c *models.Config) { c.Int("head_dim", 0) }
+	dense.Ignored = []string{"intermediate_size"}
+	_, err := models.Build(dense, readConfig(t, map[string]any{"head_dim": 4, "moe_intermediate_size": 4, "num_experts": absent, "num_experts_per_tok": absent, "num_key_value_heads": absent, "intermediate_size": 9}))
+	require.NoError(t, err, "read by the family itself, and ignored by it")
+}
+
+func TestOddHeads(t *testing.T) {
+	for _, c := range []struct {
+		edits map[string]any
+		want  string
+	}{
+		{map[string]any{"head_dim": 7}, "head_dim is 7: rotary embedding needs an even number"},
+		{map[string]any{"hidden_size": 6}, "head_dim, which is hidden_size/num_attention_heads, is 3: rotary embedding needs an even number"},
+	} {
+		_, err := models.Build(toy(), readConfig(t, c.edits))
 		require.EqualError(t, err, "models: family toy: config.json: "+c.want)
 	}
 }

@@ -149,7 +149,7 @@ func recipeModel(t *testing.T, s models.Source, extents string, stored []int) *m
 			})), nil
 		},
 	}
-	ck := toyCheckpoint(map[string]any{"architectures": f.Architectures, "num_hidden_layers": 1})
+	ck := toyCheckpoint(map[string]any{"architectures": f.Architectures, "num_hidden_layers": 1, "intermediate_size": absent, "num_key_value_heads": absent})
 	ck.tensors = map[string]fakeTensor{}
 	ck.put("embed", 10, 8)
 	ck.put("norm", 8)

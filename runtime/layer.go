@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"estream/ir"
@@ -125,7 +126,7 @@ func (r *run) chunks(c *class, env map[string]lower.Buffer, f func(map[string]lo
 		r.step.set(r.offsets, from, to)
 		r.step.buffers(part)
 		if err := f(part); err != nil {
-			return fmt.Errorf("tokens %d to %d: %w", from, to-1, err)
+			return blame(err, from, fmt.Sprintf("tokens %d to %d", from, to-1))
 		}
 	}
 	return nil
@@ -157,16 +158,17 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 			}
 			break
 		}
-		r.group = r.group[:0]
+		r.group, r.members = r.group[:0], r.members[:0]
 		for e := g.First; e < g.First+g.Count; e++ {
 			if rows, w := r.routes.of(e); len(rows) > 0 {
 				r.group = append(r.group, r.expert(g, e, records[e].Factors, c, rows, w))
+				r.members = append(r.members, e)
 			}
 		}
 		err = r.program(c.callee, &lower.Call{In: []lower.Buffer{x, {}, {}, y}, Out: []lower.Buffer{y}, Group: r.group})
 		r.pass.Release(g)
 		if err != nil {
-			return fmt.Errorf("experts %d to %d: %w", g.First, g.First+g.Count-1, err)
+			return r.blameExpert(err)
 		}
 	}
 	if p := c.phases[passes.TailPhase]; p != nil {
@@ -178,4 +180,24 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 func (r *run) expert(g pager.Group, e int, factors []float32, c *class, rows []int32, w []float32) lower.Expert {
 	record := lower.Buffer{Mem: r.arena, Off: g.Off + int64(e-g.First)*g.Stride, Len: c.expert.Len}
 	return lower.Expert{Record: record, Factors: factors, Rows: rows, W: w}
+}
+
+// blame names the token of the batch that an error of a program blames a row for,
+// or else what the program ran over, which began at row from.
+func blame(err error, from int, otherwise string) error {
+	var row *lower.RowError
+	if errors.As(err, &row) {
+		return fmt.Errorf("token %d: %w", from+row.Row, err)
+	}
+	return fmt.Errorf("%s: %w", otherwise, err)
+}
+
+// blameExpert names the expert, and the token where a row is to blame.
+func (r *run) blameExpert(err error) error {
+	what := fmt.Sprintf("experts %v", r.members)
+	var expert *lower.ExpertError
+	if errors.As(err, &expert) && expert.Index < len(r.members) {
+		what = fmt.Sprintf("expert %d", r.members[expert.Index])
+	}
+	return fmt.Errorf("%s: %w", what, blame(err, 0, "all rows"))
 }

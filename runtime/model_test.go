@@ -2,9 +2,9 @@ package runtime_test
 
 import (
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,8 +61,9 @@ func TestOptionsRefused(t *testing.T) {
 	require.EqualError(t, err, "the batch asks for logits 9, want Last, All or None")
 }
 
-// TestLogitsThatAreNoNumbers packs a head that overflows.
-func TestLogitsThatAreNoNumbers(t *testing.T) {
+// scaled packs the tiny model with the tensors of a prefix multiplied.
+func scaled(t *testing.T, tensor string, by float32, encoding string) *runtime.Model {
+	t.Helper()
 	c, err := checkpoint.Open(tiny, checkpoint.Options{}, checkpoint.SafeTensors)
 	require.NoError(t, err)
 	defer c.Close()
@@ -74,18 +75,35 @@ func TestLogitsThatAreNoNumbers(t *testing.T) {
 		}
 		values := make([]float32, n)
 		require.NoError(t, c.Read(t.Context(), x.Name, 0, x.Shape[0], values))
-		if x.Name == "lm_head.weight" {
+		if strings.HasPrefix(x.Name, tensor) {
 			for i := range values {
-				values[i] = math.MaxFloat32
+				values[i] *= by
 			}
 		}
 		tensors[x.Name] = checkpointtest.F32(x.Shape, values...)
 	}
 	require.NoError(t, checkpointtest.Write(filepath.Join(dir, "model.safetensors"), tensors))
 	copyFile(t, filepath.Join(tiny, "config.json"), filepath.Join(dir, "config.json"))
-	m := open(t, packed(t, dir, "f32"), runtime.Options{})
-	_, err = m.Run(t.Context(), runtime.Batch{Prompts: [][]int32{{1, 2, 3}}})
-	require.ErrorContains(t, err, "head: token 2: logit 0 is ")
+	return open(t, packed(t, dir, encoding), runtime.Options{Chunk: 2})
+}
+
+// TestNoNumbers overflows f32 in one place at a time: the error names the layer,
+// the expert and the token, whatever the chunk.
+func TestNoNumbers(t *testing.T) {
+	b := runtime.Batch{Prompts: [][]int32{{1, 2, 3, 4, 5}}, Logits: runtime.All}
+	for _, c := range []struct{ tensor, encoding, want string }{
+		{"lm_head.weight", "f32", `^head: token \d: logit \d+ is .*: the weights are too large`},
+		{"model.layers.1.mlp.gate.weight", "f32", `^layer 1: token \d: graph c0.route: .*topk: row \d: value \d is NaN$`},
+		{"model.layers.1.post_attention_layernorm.weight", "w8", `^layer 1: token \d: graph c0.(body|route): .*row \d: `},
+	} {
+		_, err := scaled(t, c.tensor, 1e38, c.encoding).Run(t.Context(), b)
+		require.Error(t, err, c.tensor)
+		require.Regexp(t, c.want, err.Error())
+	}
+	m := scaled(t, "model.layers.1.mlp.experts.2.", 1e25, "w8")
+	_, err := m.Run(t.Context(), b)
+	require.Error(t, err)
+	require.Regexp(t, `^layer 1: expert 2: token \d: graph expert0: expert \d of \d: row \d: `, err.Error())
 }
 
 // TestCompanion: what the manifest lists is read and checked, nothing else is.

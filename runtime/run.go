@@ -144,6 +144,7 @@ type run struct {
 	step    *step
 	routes  routes
 	group   []lower.Expert
+	members []int // the experts of group
 	compute time.Duration
 }
 

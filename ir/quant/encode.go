@@ -27,7 +27,9 @@ func Fit(d ir.DType, k int) ir.DType {
 }
 
 // Encode rounds w [n][k] to d. A weight that is NaN or infinite, or becomes so,
-// is an error that names it.
+// is an error that names it; so is the largest of a matrix of w8 or w4g* that all
+// becomes zero. A group that does, beside larger ones, is no error. Nor is any of
+// w4full, which is what GGUF's Q4_0 is.
 //
 //	f32            keeps w itself
 //	bf16, f16      nearest, ties to even
@@ -42,6 +44,35 @@ func Fit(d ir.DType, k int) ir.DType {
 // below 2^-10 (w4g*) or 2^-14 (w8) are raised to it and codes chosen again.
 // Factor is 1 for w4full and for a matrix of zeros. The result depends on w alone.
 func Encode(d ir.DType, n, k int, w []float32) (*Matrix, error) {
+	m, err := encode(d, n, k, w)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.checkLost(w)
+}
+
+// checkLost reports a matrix whose codes are zeros and that is not all zeros.
+func (m *Matrix) checkLost(w []float32) error {
+	if !m.DType.Encoded() || m.DType.Full() {
+		return nil
+	}
+	at := 0
+	for i, v := range w {
+		if m.Q[i] != 0 {
+			return nil
+		}
+		if magnitude(v) > magnitude(w[at]) {
+			at = i
+		}
+	}
+	if w[at] == 0 {
+		return nil
+	}
+	return fmt.Errorf("quant: weight [%d,%d] is %v, the largest of its matrix, and too small for %s", at/m.K, at%m.K, w[at], m.DType)
+}
+
+// encode is Encode of what may all become zero.
+func encode(d ir.DType, n, k int, w []float32) (*Matrix, error) {
 	if n <= 0 || k <= 0 || len(w)/n != k || len(w)%n != 0 {
 		return nil, fmt.Errorf("quant: %d values are no matrix of %d by %d", len(w), n, k)
 	}

@@ -59,6 +59,8 @@ func TestEncodeErrors(t *testing.T) {
 		{ir.BF16, 2, 64, row(70, math.MaxFloat32), "quant: weight [1,6] is 3.4028235e+38, beyond bf16"},
 		{ir.F16, 2, 64, row(3, -65520), "quant: weight [0,3] is -65520, beyond f16"},
 		{ir.W4Full32, 4, 32, row(40, 1e6), "quant: weight [1,8] is 1e+06, too large for a scale of w4full32"},
+		{ir.W8, 2, 64, row(70, -1e-43), "quant: weight [1,6] is -1e-43, the largest of its matrix, and too small for w8"},
+		{ir.W4G32, 4, 32, row(127, 1e-45), "quant: weight [3,31] is 1e-45, the largest of its matrix, and too small for w4g32"},
 		{ir.W4G64, 4, 32, row(0, 0), "quant: rows of 32 values cannot be w4g64"},
 		{ir.A8, 4, 32, row(0, 0), "quant: rows of 32 values cannot be a8"},
 		{ir.I32, 4, 32, row(0, 0), "quant: rows of 32 values cannot be i32"},
@@ -69,6 +71,38 @@ func TestEncodeErrors(t *testing.T) {
 		_, err := Encode(c.d, c.n, c.k, c.w)
 		require.EqualError(t, err, c.want, "Encode(%s, %d, %d)", c.d, c.n, c.k)
 	}
+}
+
+// TestEncodeSmall has the smallest weights that do not all become zero, or become so beside larger ones.
+func TestEncodeSmall(t *testing.T) {
+	for _, c := range []struct {
+		d ir.DType
+		w []float32
+	}{
+		{ir.W8, []float32{0x1p-140, 1e-45}},
+		{ir.W4G32, []float32{0x1p-136, 1e-45}},
+		{ir.W4Full32, []float32{1e-9, 1e-45}},
+		{ir.BF16, []float32{1e-45}},
+		{ir.F16, []float32{1e-9}},
+	} {
+		w := make([]float32, 64)
+		copy(w[32:], c.w)
+		m, err := Encode(c.d, 2, 32, w)
+		require.NoError(t, err, "%s of %v", c.d, c.w)
+		if c.d == ir.W8 || c.d == ir.W4G32 {
+			require.Equal(t, c.w[0], m.At(1, 0), c.d.String())
+		}
+	}
+}
+
+// TestEncodeTableSmall lets a block of a table become zero, unless the whole table may have.
+func TestEncodeTableSmall(t *testing.T) {
+	w := []float32{0, 1e-43, -1e-44, 0}
+	m, err := EncodeTable(ir.W8, 2, 2, w, TableFactor(1))
+	require.NoError(t, err)
+	require.Equal(t, make([]float32, 4), m.Values())
+	_, err = EncodeTable(ir.W8, 2, 2, w, TableFactor(1e-43))
+	require.EqualError(t, err, "quant: weight [0,1] is 1e-43, the largest of its matrix, and too small for w8")
 }
 
 func TestEncodePlain(t *testing.T) {

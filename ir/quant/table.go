@@ -13,9 +13,10 @@ func TableFactor(largest float32) float32 {
 }
 
 // EncodeTable is Encode for a block of rows of a table that is made a block at a
-// time: the factor is the whole table's.
+// time: the factor is the whole table's. A block of w8 may become zero unless
+// the factor is so small that the largest weight of the table may have, too.
 func EncodeTable(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
-	m, err := Encode(d, n, k, w)
+	m, err := encode(d, n, k, w)
 	if err != nil || d != ir.W8 {
 		return m, err
 	}
@@ -24,5 +25,8 @@ func EncodeTable(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, er
 		row := w[i*k : (i+1)*k]
 		m.store(i, row, storable(largest(row)/127, 127))
 	}
-	return m, nil
+	if factor > 0x1p-126 {
+		return m, nil
+	}
+	return m, m.checkLost(w)
 }

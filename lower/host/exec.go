@@ -7,8 +7,8 @@ import (
 	"estream/lower"
 )
 
-// A Func computes one op. Its errors name the row they are about; the graph and
-// the value are put before them.
+// A Func computes one op. An error about a row of the result is a *lower.RowError;
+// the graph and the value are put before it.
 type Func func(x *Exec) error
 
 // An Exec is one op at work. In and Out have extents that are numbers and as
@@ -70,7 +70,11 @@ func rowwise(cost int, f part) Func {
 	return func(x *Exec) error {
 		n, k := rows(x.In[0].Type)
 		_, m := rows(x.Out.Type)
-		return x.pool.loop(x, n, cost*max(k, m), f)
+		err := x.pool.loop(x, n, cost*max(k, m), f)
+		if t := x.In[0].Type; err != nil && t.Rank() > 2 { // of the last axis to the first
+			return lower.MapRow(err, n, func(row int) int { return row / (n / t.Dims[0].N) })
+		}
+		return err
 	}
 }
 

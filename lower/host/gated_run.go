@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"estream/ir"
@@ -184,22 +185,23 @@ func (r *gatedRun) quantize() error {
 		r := x.local.(*gatedRun)
 		size, blocks := r.hiddenRow(), r.gated.hidden == ir.A8G128
 		for i := from; i < to; i++ {
-			if kernel.QuantizeA8(span(r.hidden, size, i, i+1), span(r.gate, r.f, i, i+1), 1, r.f, blocks) != nil {
-				return r.notFinite(i)
+			if err := kernel.QuantizeA8(span(r.hidden, size, i, i+1), span(r.gate, r.f, i, i+1), 1, r.f, blocks); err != nil {
+				return r.blame(i, errors.Unwrap(err))
 			}
 		}
 		return nil
 	})
 }
 
-// notFinite names row i of the piece, which cannot be quantized.
-func (r *gatedRun) notFinite(i int) error {
+// blame names the expert and the token of row i of the piece, which cannot be quantized.
+func (r *gatedRun) blame(i int, err error) error {
 	for _, s := range r.piece {
 		if row := s.from + i - s.at; row < s.to {
-			return fmt.Errorf("expert %d of %d, row %d of x: silu(gate)*up cannot be quantized: it holds an infinity or NaN", s.expert, len(r.call), r.call[s.expert].Rows[row])
+			err = fmt.Errorf("silu(gate)*up cannot be quantized: %w", err)
+			return &lower.ExpertError{Index: s.expert, Of: len(r.call), Err: &lower.RowError{Row: int(r.call[s.expert].Rows[row]), Err: err}}
 		}
 	}
-	return nil
+	return err
 }
 
 // add computes down and adds it to y.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"estream/ir"
 	"estream/lower"
 )
 
@@ -29,6 +30,10 @@ func (k *compiler) expert() error {
 		return err
 	}
 	k.group = &group{ExpertGraph: x, p: k.program}
+	for _, in := range k.code {
+		t := in.Out.Type
+		in.routed = t.Rank() > 0 && t.Dims[0] == ir.Dim{Sym: x.R}
+	}
 	if k.c.backend.fuse && !k.c.foreign() {
 		if m := matchGated(k.graph); m != nil {
 			k.group.fused = newGatedRun(m, &k.c.pool)
@@ -84,7 +89,7 @@ func (g *group) run(ctx context.Context, c *lower.Call) error {
 	total, have := 0, min(g.p.at[g.X].Type.Dims[0].N, g.p.at[g.Y].Type.Dims[0].N)
 	for i := range c.Group {
 		if err := g.Check(&c.Group[i], have); err != nil {
-			return fmt.Errorf("expert %d of %d: %w", i, len(c.Group), err)
+			return &lower.ExpertError{Index: i, Of: len(c.Group), Err: err}
 		}
 		total += len(c.Group[i].Rows)
 	}
@@ -132,8 +137,8 @@ func (g *group) opByOp(ctx context.Context, experts []lower.Expert, most int, by
 			if err := p.set(p.dims); err != nil {
 				return err
 			}
-			if err := p.execute(ctx); err != nil {
-				return fmt.Errorf("expert %d of %d, rows %d to %d of its %d: %w", i, len(experts), from, from+n-1, len(e.Rows), err)
+			if err := p.execute(ctx, e.Rows[from:from+n]); err != nil {
+				return &lower.ExpertError{Index: i, Of: len(experts), Err: err}
 			}
 		}
 	}

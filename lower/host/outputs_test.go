@@ -140,39 +140,49 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 		in         map[string]*interp.Tensor
+		row        int
 	}{
 		{
 			"graph c0.route\n  %1:x = input : f32[T,2]\n  %2:experts.ids = topk %1 k=1 : i32[T,1]\n  return %2\n",
-			"graph c0.route: %2:experts.ids = topk: topk: row 2: value 1 is NaN",
-			map[string]*interp.Tensor{"x": floats(1, 2, 3, 4, 5, float32(math.NaN()))},
+			"graph c0.route: %2:experts.ids = topk: row 2: value 1 is NaN",
+			map[string]*interp.Tensor{"x": floats(1, 2, 3, 4, 5, float32(math.NaN()))}, 2,
 		},
 		{
 			"graph c0.body\n  %1:x = input : f32[T,2]\n  %2 = quantize %1 to=a8 : a8[T,2]\n  return %2\n",
-			"graph c0.body: %2 = quantize: quantize: row 1 holds an infinity or NaN",
-			map[string]*interp.Tensor{"x": floats(1, 2, 3, inf, inf, 0)},
+			"graph c0.body: %2 = quantize: row 1: it holds an infinity or NaN",
+			map[string]*interp.Tensor{"x": floats(1, 2, 3, inf, inf, 0)}, 1,
 		},
 		{
 			"graph embed\n  %1:ids = input : i32[T]\n  %2:embed.weight = weight offset=0 : f32[U,4]\n  %3:embed = embed %2 %1 : f32[T,4]\n  return %3\n",
 			"graph embed: %3:embed = embed: row 1: id 7 is not one of the table's 7",
-			map[string]*interp.Tensor{"ids": interp.Ints([]int32{6, 7, -1}, 3)},
+			map[string]*interp.Tensor{"ids": interp.Ints([]int32{6, 7, -1}, 3)}, 1,
 		},
 		{
 			"graph g\n  %1:x = input : f32[T,2]\n  %2:ids = input : i32[T,1]\n  %3 = gather %1 %2 : f32[T,1]\n  return %3\n",
-			"graph g: %3 = gather: gather: row 1: id 2 is not below 2",
-			map[string]*interp.Tensor{"ids": interp.Ints([]int32{1, 2, -1}, 3, 1)},
+			"graph g: %3 = gather: row 1: id 2 is not below 2",
+			map[string]*interp.Tensor{"ids": interp.Ints([]int32{1, 2, -1}, 3, 1)}, 1,
+		},
+		{
+			"graph g\n  %1:x = input : f32[T,2]\n  %2 = reshape %1 dims=T,2,1 : f32[T,2,1]\n  %3 = quantize %2 to=a8 : a8[T,2,1]\n  return %3\n",
+			"graph g: %3 = quantize: row 1: it holds an infinity or NaN",
+			map[string]*interp.Tensor{"x": floats(1, 2, 3, inf, inf, 0)}, 1,
 		},
 	} {
 		m := parse(t, c.text)
 		r := newRig(t, compiles(t, m, nil, kernel.Packing), m.Graphs[0], lower.Dims{"T": 3, "U": 7}, c.in)
-		require.EqualError(t, r.run(context.Background()), c.want)
+		err := r.run(context.Background())
+		require.EqualError(t, err, c.want)
+		var row *lower.RowError
+		require.ErrorAs(t, err, &row)
+		require.Equal(t, c.row, row.Row)
 	}
 }
 
-// TestNotFiniteExpert names the expert and its row.
+// TestNotFiniteExpert names the expert and the row of x, not its place among the expert's.
 func TestNotFiniteExpert(t *testing.T) {
 	for fuse, want := range map[bool]string{
-		true:  "graph expert0: expert 2 of 3, row 290 of x: silu(gate)*up cannot be quantized: it holds an infinity or NaN",
-		false: "graph expert0: expert 2 of 3, rows 200 to 299 of its 300: %14 = quantize: quantize: row 87 holds an infinity or NaN",
+		true:  "graph expert0: expert 2 of 3: row 290: silu(gate)*up cannot be quantized: it holds an infinity or NaN",
+		false: "graph expert0: expert 2 of 3: %14 = quantize: row 290: it holds an infinity or NaN",
 	} {
 		m := parse(t, gatedText("a8", "w4g32", "%11 %10"))
 		c := compiles(t, m, way{threads: 2, rowCap: 100, fuse: fuse}.backend(), kernel.Packing)
@@ -180,7 +190,14 @@ func TestNotFiniteExpert(t *testing.T) {
 		x := r.call.In[0]
 		row := x.Rows(290, 291).Bytes()
 		lower.F32(row[lower.ScaleOffset(x.Type.Last().N):])[0] = math.MaxFloat32
-		require.EqualError(t, r.run(context.Background()), want)
+		err := r.run(context.Background())
+		require.EqualError(t, err, want)
+		var expert *lower.ExpertError
+		require.ErrorAs(t, err, &expert)
+		require.Equal(t, 2, expert.Index)
+		var blamed *lower.RowError
+		require.ErrorAs(t, expert, &blamed)
+		require.Equal(t, 290, blamed.Row)
 	}
 }
 

@@ -59,6 +59,8 @@ type instruction struct {
 	label string // the value that it computes
 	from  []int  // place of each operand
 	to    int    // place of the result
+
+	routed bool // the result's rows are those that an expert is given
 }
 
 // Run implements lower.Program. Calls of programs of one Compiled wait for each other.
@@ -105,7 +107,7 @@ func (p *program) runOnce(ctx context.Context) error {
 	if err := p.set(p.dims); err != nil {
 		return err
 	}
-	return p.execute(ctx)
+	return p.execute(ctx, nil)
 }
 
 // prepare lays out the slots at the extents in dims and gives them their memory.
@@ -209,13 +211,16 @@ func (p *program) put(b *lower.Buffer, place int) {
 	}
 }
 
-// execute runs the instructions.
-func (p *program) execute(ctx context.Context) error {
+// execute runs the instructions. In a group call, routed are the rows of x that the graph gathers.
+func (p *program) execute(ctx context.Context, routed []int32) error {
 	for _, in := range p.code {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := in.run(&in.Exec); err != nil {
+			if in.routed {
+				err = lower.MapRow(err, len(routed), func(row int) int { return int(routed[row]) })
+			}
 			return fmt.Errorf("%s: %w", in.label, err)
 		}
 	}

@@ -88,7 +88,7 @@ func embed(x *Exec) error {
 	t := x.Out.Type.Dims
 	for i, id := range x.i32(1) {
 		if n := x.In[0].Type.Dims[0].N; id < 0 || int(id) >= n {
-			return fmt.Errorf("row %d: id %d is not one of the table's %d", i, id, n)
+			return &lower.RowError{Row: i, Err: fmt.Errorf("id %d is not one of the table's %d", id, n)}
 		}
 	}
 	return x.pool.loop(x, t[0].N, t[1].N, embedRows)

@@ -80,7 +80,7 @@ func (p *program) checkGroup(c *lower.Call) error {
 	rows := min(c.In[p.expert.X].Type.Dims[0].N, c.In[p.expert.Y].Type.Dims[0].N)
 	for i := range c.Group {
 		if err := p.expert.Check(&c.Group[i], rows); err != nil {
-			return fmt.Errorf("expert %d of %d: %w", i, len(c.Group), err)
+			return &lower.ExpertError{Index: i, Of: len(c.Group), Err: err}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package static_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type recorder struct {
 	live   int
 	refuse string // a graph that it does not compile
 	fail   int    // the run, counted from 1, that is an error
+	err    error  // that error; nil: one of no row
 	runs   int
 }
 
@@ -67,7 +69,7 @@ func (e recorded) Close() error { e.live--; return nil }
 
 func (e recorded) Run(_ context.Context, in, weights, out []lower.Buffer) error {
 	if e.runs++; e.runs == e.fail {
-		return errors.New("the device is gone")
+		return cmp.Or(e.err, errors.New("the device is gone"))
 	}
 	fmt.Fprintf(&e.log, "%s\n", e.graph.Name)
 	var x []float32

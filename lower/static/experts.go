@@ -20,7 +20,8 @@ func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) e
 			fill := func(s slot) { p.gather(c, s, rows[:n], w[:n]) }
 			drain := func(s slot) { scatter(c.Out[s.i], s, rows[:n]) }
 			if err := t.exec(ctx, p.pickWeights(t, weights), fill, drain); err != nil {
-				return err
+				err = lower.MapRow(err, n, func(row int) int { return int(rows[row]) })
+				return &lower.ExpertError{Index: i, Of: len(c.Group), Err: err}
 			}
 			rows, w = rows[n:], w[n:]
 		}

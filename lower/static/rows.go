@@ -14,7 +14,7 @@ func (p *program) runRows(ctx context.Context, c *lower.Call, dims lower.Dims) e
 		fill := func(s slot) { fillRows(c, s, from, to) }
 		drain := func(s slot) { drainRows(c, s, from, to) }
 		if err := t.exec(ctx, p.pickWeights(t, c.Weights), fill, drain); err != nil {
-			return err
+			return lower.MapRow(err, to-from, func(row int) int { return from + row })
 		}
 		from = to
 	}

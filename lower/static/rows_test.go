@@ -2,6 +2,7 @@ package static_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,4 +77,28 @@ func TestDeviceErrorsNameTheTier(t *testing.T) {
 	p := program(t, &recorder{fail: 2}, tail, "c0.tail")
 	call := &lower.Call{In: []lower.Buffer{f32s(count(1, 6)...)}, Weights: []lower.Buffer{buf([]float32{1}, ir.F32, 1)}, Out: []lower.Buffer{f32s(count(0, 6)...)}}
 	require.EqualError(t, p.Run(context.Background(), call), "dev: graph c0.tail: tier c0.tail@T2: the device is gone")
+}
+
+// A row of a run that is to blame is told as the call's.
+func TestBlamedRows(t *testing.T) {
+	tailCall := &lower.Call{In: []lower.Buffer{f32s(count(1, 6)...)}, Weights: []lower.Buffer{buf([]float32{1}, ir.F32, 1)}, Out: []lower.Buffer{f32s(count(0, 6)...)}}
+	bodyCall, _ := stepCase{pos: []int32{0, 1, 2, 3, 4, 5}, seq: []int32{0, 6}, past: []int32{0}, base: []int32{0}, parents: []int32{-1}}.call("f32")
+	for _, c := range []struct {
+		module, graph string
+		call          *lower.Call
+		row           int
+		want          string
+	}{
+		{tail, "c0.tail", tailCall, 5, "dev: graph c0.tail: row 5: tier c0.tail@T2: row 1: it is NaN"},
+		{body("f32", 0), "c0.body", bodyCall, 5, "dev: graph c0.body: row 5: tier c0.body@T2,S4: row 1: it is NaN"},
+		{expert, "expert0", expertCall(record(0), record(0, 0, 1, 2, 3, 4, 5)), 5, "dev: graph expert0: expert 1 of 2: row 5: tier expert0@R2: row 1: it is NaN"},
+		{expert, "expert0", expertCall(record(0, 1), record(0, 3, 4)), 4, "dev: graph expert0: expert 1 of 2: row 4: tier expert0@R2: row 1: it is NaN"},
+	} {
+		d := &recorder{fail: 2, err: &lower.RowError{Row: 1, Err: errors.New("it is NaN")}}
+		err := program(t, d, c.module, c.graph).Run(context.Background(), c.call)
+		require.EqualError(t, err, c.want)
+		var row *lower.RowError
+		require.ErrorAs(t, err, &row)
+		require.Equal(t, c.row, row.Row)
+	}
 }

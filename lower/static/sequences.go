@@ -41,7 +41,7 @@ func (p *program) runSequences(ctx context.Context, c *lower.Call, dims lower.Di
 		fill := func(s slot) { p.fill(c, s, k, parts) }
 		drain := func(s slot) { drain(c, s, k, parts) }
 		if err := k.tier.exec(ctx, p.pickWeights(k.tier, c.Weights), fill, drain); err != nil {
-			return err
+			return lower.MapRow(err, k.to-k.from, func(row int) int { return k.from + row })
 		}
 	}
 	return nil

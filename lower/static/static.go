@@ -55,7 +55,8 @@ type Executable interface {
 	// Run takes a buffer for each input, weight and output, in the graph's
 	// order, each at a multiple of 128 bytes of its Mem but for weights, which
 	// stand at multiples of lower.Align. It uses a Mem's handle and the offset,
-	// never its bytes. Inputs may be overwritten.
+	// never its bytes. Inputs may be overwritten. A lower.RowError names a row
+	// of this run.
 	Run(ctx context.Context, in, weights, out []lower.Buffer) error
 	Close() error
 }

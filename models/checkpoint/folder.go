@@ -118,6 +118,28 @@ func (f folder) read(name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
+// Beside returns a whole file of at most limit bytes that lies beside the weights at path, a file or a folder, and
+// whether there is one. What holds of the weights' files holds of it: it is a regular file, and a link leads no
+// further than C3 allows. A link to nothing is an error.
+func Beside(path, name string, limit int64) (data []byte, found bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("checkpoint %s: %w", path, cause(err))
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	home, err := openFolder(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := home.local(name); err != nil || !home.has(name) {
+		return nil, false, err
+	}
+	data, err = home.read(name, limit)
+	return data, err == nil, err
+}
+
 // cause strips the path that os put into err: errors here name the path the caller knows.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -114,7 +114,9 @@ func TestForeignSettings(t *testing.T) {
 		{"sliding_window", 4096, "sliding_window is 4096"},
 		{"clip_qkv", -8, "clip_qkv is -8: want a number from 0"},
 		{"norm_topk_prob", "no", `norm_topk_prob is "no": want true or false`},
-		{"head_dim", 15, "rope: want x [T,H,even D] and pos [T], got f32[T,4,15] and i32[T]"},
+		{"head_dim", 7, "config.json: head_dim is 7: rotary embedding needs an even number"},
+		{"moe_intermediate_size", 16, "config.json: moe_intermediate_size is 16: the family does not know this setting"},
+		{"use_qk_norm", false, "config.json: use_qk_norm is false: the family does not know this setting"},
 	} {
 		_, err := models.Build(olmoe.Family, config(t, tiny+"config.json", map[string]any{c.key: c.value}))
 		require.ErrorContains(t, err, c.want)

@@ -49,9 +49,17 @@ func checkVersion(v int) error {
 	return nil
 }
 
-func checkAlign(align int64) error {
+// AlignRule says how an alignment in bytes breaks rule L1; empty: it does not.
+func AlignRule(align int64) string {
 	if align < minAlign || align > maxAlign || align&(align-1) != 0 {
-		return &Error{ManifestName, "align", fmt.Sprintf("%d is not a power of two from %d to %d", align, minAlign, maxAlign)}
+		return fmt.Sprintf("%d is not a power of two from %d to %d", align, minAlign, maxAlign)
+	}
+	return ""
+}
+
+func checkAlign(align int64) error {
+	if rule := AlignRule(align); rule != "" {
+		return &Error{ManifestName, "align", rule}
 	}
 	return nil
 }

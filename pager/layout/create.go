@@ -23,6 +23,10 @@ type Plan struct {
 	Rows       []Region // where each lies in dense.bin; Blocks and Factor are not used
 	Companions int64    // bytes of the companions, artifacts and manifest together, about
 
+	// CompanionNames are those of the companions that the writer may write, and that
+	// an earlier one may have left. A file of another name is never removed.
+	CompanionNames []string
+
 	// Identity is what the package is made from and how. Plans of the same identity
 	// and sizes make the same package byte for byte, so one goes on where a writer
 	// of another stopped.
@@ -70,7 +74,7 @@ func (w *Writer) begin(ctx context.Context, o CreateOptions) error {
 	}
 	if o.Restart {
 		w.fresh = true
-		if err := w.clear(); err != nil {
+		if err := w.clear(insideName, lockName); err != nil {
 			return err
 		}
 	}
@@ -83,7 +87,7 @@ func (w *Writer) begin(ctx context.Context, o CreateOptions) error {
 			return err
 		}
 	}
-	if err := w.clear(journalName, ExpertsName, DenseName); err != nil {
+	if err := w.clear(insidePath(ExpertsName), insidePath(DenseName), insideName, journalName, lockName); err != nil {
 		return err
 	}
 	if err := w.openFiles(); err != nil {
@@ -92,6 +96,7 @@ func (w *Writer) begin(ctx context.Context, o CreateOptions) error {
 	if err := w.recheck(ctx, earlier, o.Checked); err != nil {
 		return fmt.Errorf("check of what %s has: %w", w.partial, err)
 	}
+	w.newLock = false
 	return w.extend()
 }
 
@@ -120,24 +125,30 @@ func (w *Writer) there() error {
 // found lays the ground for a new beginning: the journal comes last, so that
 // where there is one without a directory inside, that has become the package.
 func (w *Writer) found() error {
-	if err := os.Mkdir(w.inside(), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := w.root.Mkdir(insideName, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := w.journal.rewrite(w.partial, nil); err != nil {
+	if err := w.journal.rewrite(w.root, nil); err != nil {
 		return err
 	}
 	return errors.Join(syncDir(w.partial), syncDir(filepath.Dir(w.dir)))
 }
 
 // claim makes the directory of the unfinished package, or finds it, and takes
-// its lock.
+// its lock. What is not a writer's is refused before anything is changed.
 func (w *Writer) claim() error {
 	err := os.Mkdir(w.partial, 0o777)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	made := err == nil
-	f, err := os.OpenFile(w.path(lockName), os.O_RDWR|os.O_CREATE, 0o666)
+	if w.root, err = openPartial(w.partial); err != nil {
+		return err
+	}
+	if err := w.survey(); err != nil {
+		return err
+	}
+	f, first, err := w.openLock()
 	if err != nil {
 		if made {
 			os.Remove(w.partial)
@@ -146,7 +157,7 @@ func (w *Writer) claim() error {
 	}
 	ok, err := lock(f)
 	if err == nil && ok {
-		ok, err = current(f)
+		ok, err = current(w.root, f)
 	}
 	if err != nil || !ok {
 		f.Close()
@@ -155,34 +166,32 @@ func (w *Writer) claim() error {
 		}
 		return err
 	}
-	w.lock, w.fresh = f, made
+	w.lock, w.newLock, w.fresh = f, first, made
 	return nil
 }
 
-// current reports whether f is still what its name leads to: a writer that
-// finished removes the lock it holds.
-func current(f *os.File) (bool, error) {
+// openLock opens the lock and reports whether it was made for that.
+func (w *Writer) openLock() (f *os.File, first bool, err error) {
+	f, err = newFile(w.root, lockName)
+	if !errors.Is(err, fs.ErrExist) {
+		return f, err == nil, err
+	}
+	f, err = w.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o666)
+	return f, false, err
+}
+
+// current reports whether f is still what the name of the lock leads to: a writer
+// that finished removes the lock it holds.
+func current(root *os.Root, f *os.File) (bool, error) {
 	held, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Stat(f.Name())
+	named, err := root.Lstat(lockName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil && os.SameFile(held, named), err
-}
-
-// clear removes what is in the directory, but for the lock and the names to keep.
-func (w *Writer) clear(keep ...string) error {
-	keep = append(keep, lockName)
-	if err := removeBut(w.partial, append(keep, insideName)); err != nil {
-		return err
-	}
-	if !exists(w.inside()) {
-		return nil
-	}
-	return removeBut(w.inside(), keep)
 }
 
 func (p Plan) check() error {
@@ -191,6 +200,11 @@ func (p Plan) check() error {
 	}
 	if min(p.Experts, p.Dense, p.Companions) < 0 || max(p.Experts, p.Dense, p.Companions) > math.MaxInt64/4 {
 		return fmt.Errorf("plan: sizes %d, %d and %d are impossible", p.Experts, p.Dense, p.Companions)
+	}
+	for _, name := range p.CompanionNames {
+		if err := checkFileName(name); err != nil {
+			return err
+		}
 	}
 	for _, r := range p.Rows {
 		if rule := (bounds{DenseName, p.Align, p.Dense}).region(r); rule != "" {

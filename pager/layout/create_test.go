@@ -22,21 +22,22 @@ func TestCreateErrors(t *testing.T) {
 		want string
 	}{
 		{"there", plan, "create " + at("there") + ": it is there already, and a package is never written over; remove it or name another: file already exists"},
-		{"foreign", plan, "create " + at("foreign") + ": " + at("foreign.partial") + " holds weights and no journal to go on by; remove it, or discard it with --restart: file already exists"},
-		{"file", plan, "create " + at("file") + ": open " + at("file.partial/lock") + ": not a directory"},
+		{"foreign", plan, "create " + at("foreign") + ": " + at("foreign.partial") + " holds weights, a directory, which no estream put there; move it away or name another: file already exists"},
+		{"file", plan, "create " + at("file") + ": " + at("file.partial") + " is a file, which no estream put there; move it away or name another: file already exists"},
 		{"x.partial", plan, "create " + at("x.partial") + ": names that end in .partial are for unfinished packages; name another"},
 		{"x", Plan{}, "create " + at("x") + ": model.fb: align: 0 is not a power of two from 4096 to 16777216"},
 		{"x", Plan{Align: 4096, Experts: -1}, "create " + at("x") + ": plan: sizes -1, 0 and 0 are impossible"},
 		{"x", Plan{Align: 4096, Dense: 1 << 62}, "create " + at("x") + ": plan: sizes 0, 4611686018427387904 and 0 are impossible"},
 		{"x", Plan{Align: 4096, Dense: 4096, Rows: []Region{{Name: "e", Rows: 2, RowStride: 4096, RowBytes: 1}}},
 			"create " + at("x") + `: dense.bin: rows "e": 2 rows of 4096 bytes are more than the file, 4096`},
+		{"x", Plan{Align: 4096, CompanionNames: []string{"../x"}}, "create " + at("x") + `: model.fb: file "../x": is not the plain name of a file in the package`},
 		{"no/x", plan, "create " + at("no/x") + ": mkdir " + at("no/x.partial") + ": no such file or directory"},
 	} {
 		_, err := Create(t.Context(), at(c.name), c.plan, CreateOptions{})
 		require.EqualError(t, err, c.want)
 	}
 	requireOnly(t, parent, "file.partial", "foreign.partial", "there")
-	requireOnly(t, at("foreign.partial"), "lock", "weights")
+	requireOnly(t, at("foreign.partial"), "weights")
 }
 
 // A disk without room is found before anything is written, and nothing is left.
@@ -103,11 +104,11 @@ func TestLockThatIsGone(t *testing.T) {
 	w := newWriter(filepath.Join(dir, "pkg"), Plan{Align: 4096}, CreateOptions{})
 	require.NoError(t, w.claim())
 	require.NoError(t, os.Remove(w.path(lockName)))
-	ok, err := current(w.lock)
+	ok, err := current(w.root, w.lock)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.NoError(t, os.WriteFile(w.path(lockName), nil, 0o666))
-	ok, err = current(w.lock)
+	ok, err = current(w.root, w.lock)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.NoError(t, w.release())

@@ -32,6 +32,15 @@ func allocated(f *os.File) (int64, error) {
 	return st.Blocks * 512, nil
 }
 
+// links is how many names f has.
+func links(f *os.File) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	return uint64(st.Nlink), nil
+}
+
 // lock takes the lock on f, which falls with the process, and reports whether it
 // could: false, somebody else holds it. File systems without locks go without.
 func lock(f *os.File) (bool, error) {

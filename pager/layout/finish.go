@@ -31,10 +31,13 @@ func (w *Writer) finish(m *Manifest) error {
 	if err != nil {
 		return err
 	}
+	if err := w.cleanPadding(m); err != nil {
+		return err
+	}
 	if err := errors.Join(w.experts.finish(), w.dense.finish()); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(w.inside(), ManifestName), manifest); err != nil {
+	if err := writeFile(w.root, insidePath(ManifestName), manifest); err != nil {
 		return err
 	}
 	if err := syncDir(w.inside()); err != nil {

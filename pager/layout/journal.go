@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -106,8 +105,8 @@ func (j *journal) enter(lines []byte, bytes int64) error {
 	return nil
 }
 
-// rewrite replaces the journal in dir by one of these entries, and opens it.
-func (j *journal) rewrite(dir string, entries []entry) error {
+// rewrite replaces the journal in root by one of these entries, and opens it.
+func (j *journal) rewrite(root *os.Root, entries []entry) error {
 	text, err := sealLine(j.head)
 	if err != nil {
 		return err
@@ -120,15 +119,14 @@ func (j *journal) rewrite(dir string, entries []entry) error {
 		}
 		text, j.kept = append(text, line...), j.kept+e.Length
 	}
-	path := filepath.Join(dir, journalName)
-	if err := replaceFile(path, text); err != nil {
+	if err := replaceFile(root, journalName, text); err != nil {
 		return err
 	}
 	if err := j.close(); err != nil {
 		return err
 	}
 	j.last = time.Now()
-	j.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	j.f, err = root.OpenFile(journalName, os.O_WRONLY|os.O_APPEND, 0)
 	return err
 }
 
@@ -186,9 +184,9 @@ func parseJournal(text []byte) (head header, entries []entry, err error) {
 	return head, entries, nil
 }
 
-// readJournal reads a journal.
-func readJournal(path string) (header, []entry, error) {
-	f, err := os.Open(path)
+// readJournal reads the journal in root.
+func readJournal(root *os.Root) (header, []entry, error) {
+	f, err := root.Open(journalName)
 	if err != nil {
 		return header{}, nil, err
 	}

@@ -31,7 +31,7 @@ func newSource(t testing.TB) source {
 		}
 		return p
 	}
-	s := source{plan: Plan{Align: align}, manifest: &Manifest{Family: "tiny", Module: "module"}}
+	s := source{plan: Plan{Align: align, CompanionNames: []string{"config.json", "tokenizer.json"}}, manifest: &Manifest{Family: "tiny", Module: "module"}}
 	for i := range layers * experts {
 		n := 1 + rng.IntN(3*align)
 		s.experts = append(s.experts, random(n))

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 )
 
 // earlier returns what the journal of an earlier writer with this plan says. A
 // directory without anything is a new beginning.
 func (w *Writer) earlier() ([]entry, error) {
-	head, entries, err := readJournal(w.path(journalName))
+	head, entries, err := readJournal(w.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, w.empty()
 	}
@@ -27,17 +24,15 @@ func (w *Writer) earlier() ([]entry, error) {
 	return nil, fmt.Errorf("%s has a journal that cannot be used: %w; discard it with --restart", w.partial, err)
 }
 
-// empty checks that nothing but a writer's first steps is in the directory.
+// empty checks that nothing but a writer's first steps is in the directory, which
+// holds what writers make.
 func (w *Writer) empty() error {
-	names, err := os.ReadDir(w.partial)
-	if err != nil {
+	entries, err := fs.ReadDir(w.root.FS(), insideName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	first := []string{lockName, insideName, newName(journalName)}
-	for _, n := range names {
-		if !slices.Contains(first, n.Name()) {
-			return fmt.Errorf("%s holds %s and no journal to go on by; remove it, or discard it with --restart: %w", w.partial, n.Name(), fs.ErrExist)
-		}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s holds %s and no journal to go on by; remove it, or discard it with --restart: %w", w.partial, insidePath(entries[0].Name()), fs.ErrExist)
 	}
 	w.fresh = true
 	return nil
@@ -71,7 +66,7 @@ func (w *Writer) recheck(ctx context.Context, entries []entry, checked func(done
 	for _, e := range kept {
 		w.keep(e)
 	}
-	return w.journal.rewrite(w.partial, kept)
+	return w.journal.rewrite(w.root, kept)
 }
 
 // fileOf returns the file that e is in; nil where the plan has no such thing.
@@ -105,20 +100,3 @@ func (w *Writer) keep(e entry) {
 		w.fileOf(e).kept[recordKey{e.Layer, int(e.Index)}] = placed{e.Offset, e.Length, e.CRC, e.Factors}
 	}
 }
-
-// replaceFile writes a file that is either as it was or whole.
-func replaceFile(path string, data []byte) error {
-	temp := newName(path)
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := writeFile(temp, data); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func newName(path string) string { return path + ".new" }

@@ -152,6 +152,11 @@ func TestResumeAfterDamage(t *testing.T) {
 		{"a file that grew", func(t *testing.T, path func(string) string) {
 			require.NoError(t, os.Truncate(path("package/experts.bin"), 1<<20))
 		}, nil},
+		{"padding", func(t *testing.T, path func(string) string) {
+			flip(t, path("package/experts.bin"), e[2].Offset+e[2].Stride(4096)-1)
+			flip(t, path("package/dense.bin"), d[4].Offset+d[4].Length)
+			flip(t, path("package/dense.bin"), s.plan.Dense-1)
+		}, nil},
 		{"a line", func(t *testing.T, path func(string) string) {
 			data := read(t, path(journalName))
 			lines := strings.SplitAfter(string(data), "\n")

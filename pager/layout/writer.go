@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -27,8 +25,10 @@ import (
 type Writer struct {
 	dir, partial string
 	plan         Plan
-	fresh        bool // nothing in partial is worth keeping yet
+	fresh        bool     // nothing in partial is worth keeping yet
+	root         *os.Root // partial: everything in it is reached through this
 	lock         *os.File
+	newLock      bool // made by a writer that has not begun
 	experts      *recordFile
 	dense        *recordFile
 	rows         map[string]*rowRuns
@@ -131,15 +131,18 @@ func (w *Writer) Companion(name string, r io.Reader) error {
 	if err := checkFileName(name); err != nil {
 		return err
 	}
-	path := filepath.Join(w.inside(), name)
-	f, err := newFile(path)
+	if !slices.Contains(w.plan.CompanionNames, name) {
+		return &Error{name, "", "was not planned"}
+	}
+	path := insidePath(name)
+	f, err := newFile(w.root, path)
 	if err != nil {
 		return err
 	}
 	sum := crc32.New(castagnoli)
 	size, err := io.Copy(io.MultiWriter(f, sum), r)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(path)))
+		return fmt.Errorf("%s: %w", name, errors.Join(err, w.root.Remove(path)))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,49 +169,34 @@ func (w *Writer) release() error {
 			f.Close() // Finish may have closed it; what counts was synced
 		}
 	}
-	if w.lock == nil {
-		return nil
-	}
 	var err error
-	if w.fresh {
+	switch {
+	case w.root == nil:
+		return nil
+	case w.lock == nil:
+		return w.root.Close()
+	case w.fresh:
 		err = w.remove()
+	case w.newLock:
+		err = w.root.Remove(lockName)
 	}
-	return errors.Join(err, w.lock.Close())
+	return errors.Join(err, w.lock.Close(), w.root.Close())
 }
 
-// remove removes the unfinished package: the journal when what it tells of is
-// gone, then the lock. From then on the directory may be another writer's.
+// remove removes the unfinished package. From when the lock is gone the directory
+// may be another writer's.
 func (w *Writer) remove() error {
-	if err := removeBut(w.partial, []string{journalName, lockName}); err != nil {
+	if err := w.clear(); err != nil {
 		return err
-	}
-	for _, name := range []string{journalName, lockName} {
-		if err := os.Remove(w.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	os.Remove(w.partial) // unless it is another's
 	return nil
 }
 
-const (
-	lockName   = "lock"
-	insideName = "package"
-)
-
-func (w *Writer) path(name string) string { return filepath.Join(w.partial, name) }
-
-// inside is the directory that will be the package.
-func (w *Writer) inside() string { return w.path(insideName) }
-
-// openFiles opens the two files, emptied at a new beginning, and looks for room.
+// openFiles opens the two files and looks for room.
 func (w *Writer) openFiles() (err error) {
-	flag := os.O_RDWR | os.O_CREATE
-	if w.fresh {
-		flag |= os.O_TRUNC
-	}
 	for _, f := range []*recordFile{w.experts, w.dense} {
-		if f.File, err = os.OpenFile(filepath.Join(w.inside(), f.bounds.file), flag, 0o666); err != nil {
+		if f.File, err = w.openRecords(f.bounds.file); err != nil {
 			return err
 		}
 	}
@@ -219,33 +207,4 @@ func (w *Writer) openFiles() (err error) {
 // being written.
 func (w *Writer) extend() error {
 	return errors.Join(w.experts.Truncate(w.plan.Experts), w.dense.Truncate(w.plan.Dense), syncDir(w.inside()))
-}
-
-// newFile creates a file that must not be there.
-func newFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-}
-
-func writeFile(path string, data []byte) error {
-	f, err := newFile(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// removeBut empties a directory, but for the names to keep.
-func removeBut(dir string, keep []string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, e := range entries {
-		if !slices.Contains(keep, e.Name()) {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -54,6 +54,7 @@ func read(t *testing.T, path string) []byte {
 
 func TestWriterErrors(t *testing.T) {
 	s := newSource(t)
+	s.plan.CompanionNames = append(s.plan.CompanionNames, "x")
 	e := s.manifest.Experts
 	w := create(t, filepath.Join(t.TempDir(), "pkg"), s.plan)
 	defer w.Stop()
@@ -100,14 +101,16 @@ func TestWriterErrors(t *testing.T) {
 			`model.fb: file "../x": is not the plain name of a file in the package`},
 		{"companion over the manifest", func() error { return w.Companion(ManifestName, strings.NewReader("")) },
 			`model.fb: file "model.fb": is the manifest itself`},
+		{"companion of no plan", func() error { return w.Companion("y", strings.NewReader("")) },
+			"y: was not planned"},
+		{"companion over records", func() error { return w.Companion(DenseName, strings.NewReader("")) },
+			"dense.bin: was not planned"},
 		{"companion that cannot be read", func() error { return w.Companion("x", broken{}) },
 			"x: the source broke"},
 	} {
 		require.EqualError(t, c.call(), c.want, c.name)
 	}
-	for _, name := range []string{DenseName, "config.json"} {
-		require.ErrorIs(t, w.Companion(name, strings.NewReader("")), os.ErrExist, name)
-	}
+	require.ErrorIs(t, w.Companion("config.json", strings.NewReader("")), os.ErrExist)
 	require.NoError(t, w.Finish(s.manifest), "refused calls change nothing")
 	require.ErrorIs(t, w.Expert(at(e[0], 0), payload(e[0], s.experts[0])), os.ErrClosed)
 	require.Error(t, w.Finish(s.manifest))

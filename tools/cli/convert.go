@@ -13,6 +13,9 @@ import (
 // convert runs a conversion with options o, shows how far it is, holds its memory,
 // and says how to go on if it is interrupted.
 func (a *App) convert(ctx context.Context, what string, o *pack.Options, run func() (*pack.Report, error)) (*pack.Report, error) {
+	if err := checkSizes(*o); err != nil {
+		return nil, err
+	}
 	before := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(before, pack.Memory))
 	defer debug.SetMemoryLimit(before)

@@ -10,6 +10,7 @@ import (
 	"estream/ir"
 	"estream/lower"
 	"estream/lower/host"
+	"estream/pager/layout"
 	"estream/tools/pack"
 )
 
@@ -53,6 +54,17 @@ Encodings:
 		return a.pack(cmd.Context(), args[0], args[1], o, asJSON)
 	}
 	return cmd
+}
+
+// checkSizes refuses what no conversion can do.
+func checkSizes(o pack.Options) error {
+	if o.Workers < 0 {
+		return usagef("--workers=%d: want 0 (one a processor) or more", o.Workers)
+	}
+	if rule := layout.AlignRule(o.Align); o.Align != 0 && rule != "" {
+		return usagef("--align=%s", rule)
+	}
+	return nil
 }
 
 func encodingTable() string {

@@ -33,6 +33,9 @@ type toy struct {
 	change                                          func(tensors map[string]checkpointtest.Tensor)
 }
 
+// toyTokenizer is about the least that is one.
+const toyTokenizer = `{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}, "pre_tokenizer": {"type": "ByteLevel", "trim_offsets": true, "add_prefix_space": false, "use_regex": true}, "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}}`
+
 func smallToy() toy {
 	return toy{hidden: 64, inner: 32, vocab: 96, layers: 2, experts: 4, perToken: 2, spelling: "each", tied: "false", head: "own"}
 }
@@ -143,7 +146,7 @@ func (c toy) write(t testing.TB) string {
 	config, err := json.Marshal(c.config())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), config, 0o666))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte(`{"model": {}}`), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte(toyTokenizer), 0o666))
 	return dir
 }
 

@@ -1,56 +1,79 @@
 package pack
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"bytes"
+	"slices"
 
+	"estream/models/checkpoint"
 	"estream/pager/layout"
+	"estream/runtime/tokenizer"
 )
+
+const tokenizerName = "tokenizer.json"
 
 // Companions are the files of a checkpoint that a package keeps beside the
 // weights, where they are there.
-var Companions = []string{"tokenizer.json", "tokenizer_config.json"}
+var Companions = []string{tokenizerName, "tokenizer_config.json"}
 
-// companionsOf returns the paths of those that lie beside the weights at path.
-func companionsOf(path string) ([]string, error) {
-	if st, err := os.Stat(path); err == nil && !st.IsDir() {
-		path = filepath.Dir(path)
-	}
-	var out []string
+// maxCompanion is how many bytes a companion of a checkpoint may have.
+const maxCompanion = 64 << 20
+
+// A companion is a file to put beside the weights. One of a checkpoint is held in
+// memory: what was checked is what is written.
+type companion struct {
+	name string
+	size int64
+	read func() ([]byte, error)
+}
+
+// companionsOf reads those that lie beside the weights at path.
+func companionsOf(path string) ([]companion, error) {
+	var out []companion
 	for _, name := range Companions {
-		p := filepath.Join(path, name)
-		_, err := os.Stat(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		data, found, err := checkpoint.Beside(path, name, maxCompanion)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p)
+		if !found {
+			continue
+		}
+		if name == tokenizerName {
+			if _, err := tokenizer.Parse(name, data); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, companion{name, int64(len(data)), func() ([]byte, error) { return data, nil }})
 	}
 	return out, nil
 }
 
-func companion(w *layout.Writer, path string) error {
-	f, err := os.Open(path)
+func (c companion) write(w *layout.Writer) error {
+	data, err := c.read()
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return w.Companion(filepath.Base(path), f)
+	return w.Companion(c.name, bytes.NewReader(data))
+}
+
+// companionNames are those that a writer may find, or write.
+func (j *job) companionNames() []string {
+	var names []string
+	for _, c := range j.companions {
+		names = append(names, c.name)
+	}
+	for _, name := range Companions {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // besideBytes is about what companions, manifest and journal take.
-func (j *job) besideBytes() (int64, error) {
+func (j *job) besideBytes() int64 {
 	n := int64(64<<10 + len(j.man.Module) + len(j.man.Config) + 512*(len(j.man.Experts)+len(j.man.Dense)+len(j.tasks)))
-	for _, path := range j.companions {
-		st, err := os.Stat(path)
-		if err != nil {
-			return 0, err
-		}
-		n += st.Size()
+	for _, c := range j.companions {
+		n += c.size
 	}
-	return n, nil
+	return n
 }

@@ -37,19 +37,24 @@ func (e Encoding) full() string {
 }
 
 // checkpointHash tells checkpoints apart by all that can be told without reading
-// weights: config.json, the files' names, sizes and times, and what the tensors are.
-func checkpointHash(c checkpoint.Checkpoint) (string, error) {
+// weights: config.json, the files' names and sizes, and what the tensors are. With
+// times it tells a file that was written anew, and copies apart.
+func checkpointHash(c checkpoint.Checkpoint, times bool) (string, error) {
 	config, err := c.Config()
 	if err != nil {
 		return "", err
 	}
 	text := fmt.Appendf(nil, "%d %s", len(config), config)
 	for _, f := range c.Files() {
-		st, err := os.Stat(f.Path)
-		if err != nil {
-			return "", err
+		text = fmt.Appendf(text, "%q %d", filepath.Base(f.Path), f.Size)
+		if times {
+			st, err := os.Stat(f.Path)
+			if err != nil {
+				return "", err
+			}
+			text = fmt.Appendf(text, " %d", st.ModTime().UnixNano())
 		}
-		text = fmt.Appendf(text, "%q %d %d\n", filepath.Base(f.Path), f.Size, st.ModTime().UnixNano())
+		text = append(text, '\n')
 	}
 	for _, t := range c.Tensors() {
 		text = fmt.Appendf(text, "%q %s %v %d\n", t.Name, t.DType, t.Shape, t.Bytes)

@@ -24,8 +24,8 @@ type job struct {
 	layout     layout.Plan
 	man        layout.Manifest
 	tasks      []task
-	companions []string // paths of files to copy
-	vocabSize  int      // columns of the head and rows of the table
+	companions []companion
+	vocabSize  int // columns of the head and rows of the table
 	report     Report
 }
 
@@ -73,8 +73,8 @@ func (j *job) write(ctx context.Context, w *layout.Writer, m maker) (err error) 
 	if err := j.run(ctx, w, m); err != nil {
 		return err
 	}
-	for _, path := range j.companions {
-		if err := companion(w, path); err != nil {
+	for _, c := range j.companions {
+		if err := c.write(w); err != nil {
 			return err
 		}
 	}

@@ -41,13 +41,13 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if j.companions, err = companionsOf(path); err != nil {
 		return err
 	}
-	hash, err := checkpointHash(p.ckpt)
+	hash, err := checkpointHash(p.ckpt, true)
 	if err != nil {
 		return err
 	}
 	j.layout.Identity = append([]layout.KeyValue{{Key: "encoding", Value: j.o.Encoding.full()}}, j.identity("the hash of the checkpoint's files", hash)...)
-	j.layout.Companions, err = j.besideBytes()
-	return err
+	j.layout.Companions, j.layout.CompanionNames = j.besideBytes(), j.companionNames()
+	return nil
 }
 
 // lower builds the module and runs the passes of packing.
@@ -80,11 +80,9 @@ func (p *packer) describe() (err error) {
 		Ops:      j.module.Ops(),
 		Module:   j.module.String(),
 		Policy:   j.report.Policy,
-
-		Provenance: append([]layout.KeyValue(nil), j.o.Provenance...),
 	}
-	for _, n := range j.report.Notes {
-		j.man.Provenance = append(j.man.Provenance, layout.KeyValue{Key: "note", Value: n})
+	if j.man.Provenance, err = p.provenance(); err != nil {
+		return err
 	}
 	j.man.Config, err = p.ckpt.Config()
 	return err

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,14 +50,16 @@ func names() []string {
 }
 
 // ParseKind reads what one kind of weight is to become: "exact" is the
-// checkpoint's own type, returned as ir.Invalid.
+// checkpoint's own type, returned as ir.Invalid; w4 and w4full are what the
+// encodings of those names make of experts.
 func ParseKind(kind, s string) (ir.DType, error) {
+	aliases := map[string]string{"w4": ir.W4G64.String(), "w4full": ir.W4Full32.String()}
 	if s == "exact" {
 		return ir.Invalid, nil
 	}
-	d, err := ir.ParseDType(s)
+	d, err := ir.ParseDType(cmp.Or(aliases[s], s))
 	if err != nil || !d.Float() && !d.Encoded() {
-		return d, fmt.Errorf("unknown encoding %q for %s: use exact, f32, bf16, w8, w4g32, w4g64, w4g128 or w4full32", s, kind)
+		return d, fmt.Errorf("unknown encoding %q for %s: use exact, f32, bf16, w8, w4 (w4g64), w4g32, w4g128 or w4full (w4full32)", s, kind)
 	}
 	if kind == "embed" && !d.Float() && d != ir.W8 {
 		return d, fmt.Errorf("encoding %s for embed: embeddings are read row by row and take exact, f32, bf16 or w8", s)
@@ -65,9 +68,12 @@ func ParseKind(kind, s string) (ir.DType, error) {
 }
 
 // summary says what became of each weight, the same in several graphs once, and
-// how classes of experts differ.
+// how classes of experts differ; and of activations, where that matters.
 func summary(e Encoding, r passes.Report) []layout.KeyValue {
-	out := []layout.KeyValue{{Key: "encoding", Value: e.Name}, {Key: "activations", Value: "a8: int8 with a scale a row, where weights are encoded"}}
+	out := []layout.KeyValue{{Key: "encoding", Value: e.Name}}
+	if slices.ContainsFunc(r.Decisions, func(d passes.Decision) bool { return d.To.Encoded() }) {
+		out = append(out, layout.KeyValue{Key: "activations", Value: "a8: int8 with a scale a row, where weights are encoded"})
+	}
 	at, graphs := map[layout.KeyValue]int{}, map[layout.KeyValue][]string{}
 	for _, d := range r.Decisions {
 		kv := layout.KeyValue{Key: d.Weight, Value: d.To.String() + ": " + d.Reason}

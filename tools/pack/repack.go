@@ -126,7 +126,7 @@ func (r *repacker) plan(pkg *layout.Package) error {
 		case f.Name == layout.ExpertsName || f.Name == layout.DenseName:
 			j.report.Read += f.Size
 		case !made:
-			j.companions = append(j.companions, pkg.Path(f.Name))
+			j.companions = append(j.companions, companion{f.Name, f.Size, func() ([]byte, error) { return pkg.Companion(f.Name) }})
 		}
 	}
 	manifest, err := os.ReadFile(pkg.Path(layout.ManifestName))
@@ -134,8 +134,8 @@ func (r *repacker) plan(pkg *layout.Package) error {
 		return err
 	}
 	j.layout.Identity = j.identity("the hash of the package's manifest", digest(string(manifest)))
-	j.layout.Companions, err = j.besideBytes()
-	return err
+	j.layout.Companions, j.layout.CompanionNames = j.besideBytes(), j.companionNames()
+	return nil
 }
 
 // check checks that the old package has the records that the new one is made

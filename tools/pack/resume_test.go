@@ -291,7 +291,7 @@ func TestCompanions(t *testing.T) {
 	_, err := Run(t.Context(), from, dir, options(t, "w4"))
 	require.NoError(t, err)
 	files := contents(t, dir)
-	require.Equal(t, `{"model": {}}`, files["tokenizer.json"])
+	require.Equal(t, toyTokenizer, files["tokenizer.json"])
 	require.Equal(t, "{}", files["tokenizer_config.json"])
 
 	alone, _ := packed(t, filepath.Join(from, "model.safetensors"), options(t, "w4"))

@@ -69,7 +69,7 @@ func (p *packer) weight(ctx context.Context, w *padded, rw passes.RecordWeight, 
 	case p.o.Fill != nil:
 		factor, err = p.o.Fill(dst, rw, at.layer, at.expert+at.row)
 	case !rw.Matrix:
-		factor, err = 1, p.plain(ctx, dst, rw, at)
+		factor, err = p.plain(ctx, dst, rw, at)
 	default:
 		factor, err = p.matrix(ctx, dst, rw, at)
 	}
@@ -109,21 +109,26 @@ func (p *packer) blocks(ctx context.Context, w *padded, rw passes.RecordWeight, 
 	return nil
 }
 
-// plain writes a vector or a small tensor that no matmul reads.
-func (p *packer) plain(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) error {
-	elems := 1
-	for _, d := range rw.Type.Dims {
-		elems *= d.N
+// plain writes a vector or a small tensor that no matmul reads: a vector is a row,
+// anything else has rows of all but its first dimension.
+func (p *packer) plain(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) (factor float32, err error) {
+	first, k := rw.Type.Dims[0].N, 1
+	for _, d := range rw.Type.Dims[1:] {
+		k *= d.N
 	}
-	w := make([]float32, elems)
-	if err := p.model.Read(ctx, rw.Name, at.layer, at.expert, 0, rw.Type.Dims[0].N, w); err != nil {
-		return err
+	w := make([]float32, first*k)
+	if err := p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row, first, w); err != nil {
+		return 0, err
 	}
-	m, err := quant.Encode(rw.Type.DType, 1, elems, w)
+	n := first
+	if len(rw.Type.Dims) == 1 {
+		n, k = 1, first
+	}
+	m, err := quant.Encode(rw.Type.DType, n, k, w)
 	if err != nil {
-		return fmt.Errorf("weight %s of layer %d: %w", rw.Name, at.layer, err)
+		return 0, fmt.Errorf("weight %s of layer %d: %w", rw.Name, at.layer, err)
 	}
-	return lower.PackPlain(dst, m)
+	return m.Factor, lower.PackPlain(dst, m)
 }
 
 // rows makes a block of embedding rows.

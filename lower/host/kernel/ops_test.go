@@ -203,15 +203,15 @@ func TestTopK(t *testing.T) {
 		require.Equal(t, want, got[r*64:(r+1)*64], "row %d", r)
 	}
 	x[3*64+5] = nan
-	require.EqualError(t, TopK(got, x, 64, 64), "topk: row 3: value 5 is NaN")
+	require.EqualError(t, TopK(got, x, 64, 64), "row 3: value 5 is NaN")
 }
 
 func TestGather(t *testing.T) {
 	dst, x := make([]float32, 4), []float32{1, 2, 3, 4, 5, 6}
 	require.NoError(t, Gather(dst, x, []int32{2, 0, 1, 1}, 3, 2))
 	require.Equal(t, []float32{3, 1, 5, 5}, dst)
-	require.EqualError(t, Gather(dst, x, []int32{2, 0, 1, 3}, 3, 2), "gather: row 1: id 3 is not below 3")
-	require.EqualError(t, Gather(dst, x, []int32{-1, 0, 1, 0}, 3, 2), "gather: row 0: id -1 is not below 3")
+	require.EqualError(t, Gather(dst, x, []int32{2, 0, 1, 3}, 3, 2), "row 1: id 3 is not below 3")
+	require.EqualError(t, Gather(dst, x, []int32{-1, 0, 1, 0}, 3, 2), "row 0: id -1 is not below 3")
 }
 
 func TestRows(t *testing.T) {

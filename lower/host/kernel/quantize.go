@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"math"
 
 	"estream/ir"
@@ -30,7 +30,7 @@ func a8Groups(k int, blocks bool) int {
 // QuantizeA8 rounds x [rows,k] to rows of a8, or of a8g128 where blocks is set
 // and 128 divides k: in f32, s = max|x|/127 and q = round-half-even(x*(1/s)) for
 // a row or block; one of zeros, or so small that 1/s is infinite, has s = 0 and
-// codes 0. Gaps of dst are zeroed. An infinity or NaN is an error that names the row.
+// codes 0. Gaps of dst are zeroed. An infinity or NaN is a RowError.
 func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
 	stride, n, at := a8RowBytes(k, blocks), a8Groups(k, blocks), lower.ScaleOffset(k)
 	for r := range rows {
@@ -39,7 +39,7 @@ func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
 		for g := range n {
 			s, ok := quantizeGroup(out[g*k/n:(g+1)*k/n], row[g*k/n:(g+1)*k/n])
 			if !ok {
-				return fmt.Errorf("quantize: row %d holds an infinity or NaN", r)
+				return &lower.RowError{Row: r, Err: errors.New("it holds an infinity or NaN")}
 			}
 			binary.LittleEndian.PutUint32(out[at+4*g:], math.Float32bits(s))
 		}

@@ -69,7 +69,7 @@ func TestQuantizeA8Errors(t *testing.T) {
 		x[2*128+17] = bad
 		for _, blocks := range []bool{false, true} {
 			err := QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
-			require.EqualError(t, err, "quantize: row 2 holds an infinity or NaN")
+			require.EqualError(t, err, "row 2: it holds an infinity or NaN")
 		}
 	}
 }

@@ -1,16 +1,19 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"estream/lower"
+)
 
 // TopK sets each k values of dst to the places of the k largest of a row of n
-// values of x, the largest first, ties to the lower place. A NaN is an error
-// that names the row.
+// values of x, the largest first, ties to the lower place. A NaN is a RowError.
 func TopK(dst []int32, x []float32, n, k int) error {
 	for r := 0; r*n < len(x); r++ {
 		row := x[r*n : (r+1)*n]
 		for i, v := range row {
 			if v != v {
-				return fmt.Errorf("topk: row %d: value %d is NaN", r, i)
+				return &lower.RowError{Row: r, Err: fmt.Errorf("value %d is NaN", i)}
 			}
 		}
 		topK(dst[r*k:(r+1)*k], row)
@@ -34,11 +37,11 @@ func topK(dst []int32, row []float32) {
 }
 
 // Gather sets each k values of dst to those that k values of ids name in a row
-// of n values of x. An id out of range is an error that names the row.
+// of n values of x. An id out of range is a RowError.
 func Gather(dst, x []float32, ids []int32, n, k int) error {
 	for i, id := range ids {
 		if id < 0 || int(id) >= n {
-			return fmt.Errorf("gather: row %d: id %d is not below %d", i/k, id, n)
+			return &lower.RowError{Row: i / k, Err: fmt.Errorf("id %d is not below %d", id, n)}
 		}
 		dst[i] = x[i/k*n+int(id)]
 	}

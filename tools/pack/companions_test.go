@@ -1,0 +1,70 @@
+//go:build unix
+
+package pack
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What would put a stranger's file into a package, wait for ever or be found out
+// only when the package runs is refused before anything is written.
+func TestCompanionsRefused(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte(toyTokenizer), 0o666))
+	for _, c := range []struct {
+		name, file string
+		plant      func(path string) error
+		want       string // after the checkpoint's folder
+	}{
+		{"link out", "tokenizer.json", func(path string) error { return os.Symlink(secret, path) },
+			"/tokenizer.json: a link to " + secret + ": outside the checkpoint"},
+		{"link out", "tokenizer_config.json", func(path string) error { return os.Symlink(secret, path) },
+			"/tokenizer_config.json: a link to " + secret + ": outside the checkpoint"},
+		{"link to nothing", "tokenizer.json", func(path string) error { return os.Symlink("nothing", path) },
+			"/tokenizer.json: no such file or directory"},
+		{"pipe", "tokenizer_config.json", func(path string) error { return unix.Mkfifo(path, 0o666) },
+			"/tokenizer_config.json: not a regular file (p---------)"},
+		{"directory", "tokenizer.json", func(path string) error { return os.Mkdir(path, 0o777) },
+			"/tokenizer.json: not a regular file (d---------)"},
+		{"large", "tokenizer_config.json", func(path string) error {
+			if err := os.WriteFile(path, nil, 0o666); err != nil {
+				return err
+			}
+			return os.Truncate(path, 64<<20+1)
+		}, "/tokenizer_config.json: 67108865 bytes, want at most 67108864"},
+		{"no tokenizer", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(`{"model": {}}`), 0o666) },
+			": tokenizer tokenizer.json: model.merges: field is missing"},
+		{"cut", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(toyTokenizer[:50]), 0o666) },
+			": tokenizer tokenizer.json: not JSON at byte 50: unexpected end of JSON input"},
+	} {
+		from := smallToy().write(t)
+		path := filepath.Join(from, c.file)
+		require.NoError(t, os.RemoveAll(path))
+		require.NoError(t, c.plant(path))
+		want := "checkpoint " + from + c.want
+		if c.want[0] == '/' {
+			want = "checkpoint " + from + ": " + from + c.want
+		}
+		requireRefused(t, from, want, c.name+" "+c.file)
+	}
+}
+
+// A download of the hub has links to what it keeps beside.
+func TestCompanionsOfTheHub(t *testing.T) {
+	from := smallToy().write(t)
+	want, _ := packed(t, from, options(t, "w4"))
+	model := filepath.Join(t.TempDir(), "models--a--b")
+	snapshot, blobs := filepath.Join(model, "snapshots", "1"), filepath.Join(model, "blobs")
+	require.NoError(t, os.MkdirAll(snapshot, 0o777))
+	require.NoError(t, os.CopyFS(blobs, os.DirFS(from)))
+	for name := range contents(t, from) {
+		require.NoError(t, os.Symlink(filepath.Join("..", "..", "blobs", name), filepath.Join(snapshot, name)))
+	}
+	got, _ := packed(t, snapshot, options(t, "w4"))
+	requireSame(t, want, got)
+}

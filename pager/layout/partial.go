@@ -41,7 +41,7 @@ func openPartial(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	if !named.IsDir() {
-		return nil, foreign(dir+" is "+kindOf(named.Mode()), "")
+		return nil, foreign(dir + " is " + kindOf(named.Mode()))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -75,17 +75,14 @@ func (w *Writer) survey() error {
 				right = e.IsDir()
 			}
 			if !right || !slices.Contains(w.made(), name) {
-				return foreign(w.partial+" holds "+name, kindOf(e.Type()))
+				return foreign(w.partial + " holds " + name + ", " + kindOf(e.Type()))
 			}
 		}
 	}
 	return nil
 }
 
-func foreign(what, kind string) error {
-	if kind != "" {
-		what += ", " + kind
-	}
+func foreign(what string) error {
 	return fmt.Errorf("%s, which no estream put there; move it away or name another: %w", what, fs.ErrExist)
 }
 
@@ -124,20 +121,28 @@ func (w *Writer) openRecords(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = foreign(w.partial+" holds "+insidePath(name), kindOf(st.Mode()))
-	}
-	if err == nil {
-		var names uint64
-		if names, err = links(f); names > 1 {
-			err = foreign(w.partial+" holds "+insidePath(name), "a file with another name elsewhere")
-		}
-	}
-	if err != nil {
+	if err := w.own(f, insidePath(name)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// own checks that f is a regular file and nobody's under another name.
+func (w *Writer) own(f *os.File, name string) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	names, err := links(f)
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return foreign(w.partial + " holds " + name + ", " + kindOf(st.Mode()))
+	case names > 1:
+		return foreign(w.partial + " holds " + name + ", a file with another name elsewhere")
+	}
+	return nil
 }
 
 // newFile creates a file that must not be there.

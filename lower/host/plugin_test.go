@@ -57,7 +57,7 @@ func TestOperatorFromOutside(t *testing.T) {
 	r.mustRun()
 	got := lower.F32(r.call.Out[0].Bytes())
 	for i, v := range r.in["x"].F {
-		require.Equal(t, 2.5*v+1, got[i], "element %d", i)
+		require.Equal(t, float32(2.5*v)+1, got[i], "element %d", i)
 	}
 }
 

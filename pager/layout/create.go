@@ -220,7 +220,7 @@ func (w *Writer) fits() error {
 	if err != nil {
 		return err
 	}
-	free, err := freeSpace(w.partial)
+	free, err := FreeSpace(w.partial)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace is how many bytes may still be written to the file system of dir.
-func freeSpace(dir string) (int64, error) {
+// FreeSpace is how many bytes may still be written to the file system of dir, as
+// much as an int64 holds where the system is not asked.
+func FreeSpace(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}

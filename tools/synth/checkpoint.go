@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"estream/models"
+	"estream/pager/layout"
 )
 
 // CheckpointOptions says how to write a checkpoint. Families must be given.
@@ -103,7 +104,7 @@ func (f *folder) create() error {
 			return fmt.Errorf("create %s: it is there already; remove it or name another: %w", dir, errors.Join(err, fs.ErrExist))
 		}
 	}
-	free, err := freeSpace(filepath.Dir(f.dir))
+	free, err := layout.FreeSpace(filepath.Dir(f.dir))
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,8 @@ func looksLikePackage(dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && exists(full+partialSuffix):
 		return fmt.Errorf("%s was never finished; run the same estream pack again, which goes on with %s: %w", dir, filepath.Clean(dir)+partialSuffix, ErrNotPackage)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("package %s: there is no such folder; make a package with estream pack: %w", dir, fs.ErrNotExist)
 	case err != nil:
 		return fmt.Errorf("package: %w", err)
 	case !info.IsDir():

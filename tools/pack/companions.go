@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"estream/models/checkpoint"
@@ -39,7 +40,7 @@ func companionsOf(path string) ([]companion, error) {
 		}
 		if name == tokenizerName {
 			if _, err := tokenizer.Parse(name, data); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w; move the file away to pack without it and give token ids", err)
 			}
 		}
 		out = append(out, companion{name, int64(len(data)), func() ([]byte, error) { return data, nil }})

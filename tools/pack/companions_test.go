@@ -38,9 +38,9 @@ func TestCompanionsRefused(t *testing.T) {
 			return os.Truncate(path, 64<<20+1)
 		}, "/tokenizer_config.json: 67108865 bytes, want at most 67108864"},
 		{"no tokenizer", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(`{"model": {}}`), 0o666) },
-			": tokenizer tokenizer.json: model.merges: field is missing"},
+			": tokenizer tokenizer.json: model.merges: field is missing; move the file away to pack without it and give token ids"},
 		{"cut", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(toyTokenizer[:50]), 0o666) },
-			": tokenizer tokenizer.json: not JSON at byte 50: unexpected end of JSON input"},
+			": tokenizer tokenizer.json: not JSON at byte 50: unexpected end of JSON input; move the file away to pack without it and give token ids"},
 	} {
 		from := smallToy().write(t)
 		path := filepath.Join(from, c.file)

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -46,7 +45,7 @@ func decode(root *fb.Manifest) *Manifest {
 		Align:      root.Align(),
 		Provenance: decodeTables(root.ProvenanceLength(), root.Provenance, decodeKeyValue),
 		Family:     string(root.Family()),
-		Config:     bytes.Clone(root.ConfigBytes()),
+		Config:     append([]byte(nil), root.ConfigBytes()...), // nil where it is empty
 		Policy:     decodeTables(root.PolicyLength(), root.Policy, decodeKeyValue),
 		Ops:        decodeStrings(root.OpsLength(), root.Ops),
 		Backends:   decodeStrings(root.BackendsLength(), root.Backends),

@@ -59,7 +59,7 @@ func attendItems(x *Exec, from, to int) error {
 				last = m.seqs[j+1].First
 			}
 			if lo, hi := max(row, s.First), min(end, last); lo < hi {
-				m.Run(dst, q, s, lo-s.First, hi-s.First, g*share, (g+1)*share)
+				x.pool.set.Attend(&m.Attention, dst, q, s, lo-s.First, hi-s.First, g*share, (g+1)*share)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type compiled struct {
 
 func newCompiled(b *backend, p lower.Packing) *compiled {
 	c := &compiled{backend: b, packing: p, programs: map[string]*program{}, callees: map[string]string{}, running: make(chan struct{}, 1)}
-	c.pool.threads, c.pool.help = b.threads, c.pool.work
+	c.pool.threads, c.pool.set, c.pool.help = b.threads, b.set, c.pool.work
 	return c
 }
 

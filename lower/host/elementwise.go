@@ -19,7 +19,7 @@ func binary(op kernel.Binary) Func {
 		case kernel.Column:
 			y = y[from:to]
 		}
-		op.Apply(span(x.out(), k, from, to), span(x.f32(0), k, from, to), y, k, form)
+		x.pool.set.Apply(op, span(x.out(), k, from, to), span(x.f32(0), k, from, to), y, k, form)
 		return nil
 	})
 }
@@ -45,18 +45,18 @@ func clampRows(x *Exec, from, to int) error {
 
 func siluRows(x *Exec, from, to int) error {
 	dst, src := same(x, from, to)
-	kernel.SiLU(dst, src)
+	x.pool.set.SiLU(dst, src)
 	return nil
 }
 
 func sigmoidRows(x *Exec, from, to int) error {
 	dst, src := same(x, from, to)
-	kernel.Sigmoid(dst, src)
+	x.pool.set.Sigmoid(dst, src)
 	return nil
 }
 
 func scaleRows(x *Exec, from, to int) error {
 	dst, src := same(x, from, to)
-	kernel.ScaleRows(dst, src, x.f32(1)[from:to])
+	x.pool.set.ScaleRows(dst, src, x.f32(1)[from:to])
 	return nil
 }

@@ -169,11 +169,11 @@ func (r *gatedRun) segment(s segment, x []byte, from, to int) {
 	w, n := &r.experts[s.expert], s.to-s.from
 	gate, up := r.gate[s.at*r.f:], r.up[s.at*r.f:]
 	first, end := from*kernel.PanelColumns, min(to*kernel.PanelColumns, r.f)
-	multiply(&w.gate, gate, x, r.gated.x, n, from, to)
-	multiply(&w.up, up, x, r.gated.x, n, from, to)
+	multiply(r.loop.pool.set, &w.gate, gate, x, r.gated.x, n, from, to)
+	multiply(r.loop.pool.set, &w.up, up, x, r.gated.x, n, from, to)
 	for i := range n {
 		row := gate[i*r.f+first : i*r.f+end]
-		kernel.SiLUMul(row, row, up[i*r.f+first:i*r.f+end])
+		r.loop.pool.set.SiLUMul(row, row, up[i*r.f+first:i*r.f+end])
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *gatedRun) quantize() error {
 		r := x.local.(*gatedRun)
 		size, blocks := r.hiddenRow(), r.gated.hidden == ir.A8G128
 		for i := from; i < to; i++ {
-			if err := kernel.QuantizeA8(span(r.hidden, size, i, i+1), span(r.gate, r.f, i, i+1), 1, r.f, blocks); err != nil {
+			if err := x.pool.set.QuantizeA8(span(r.hidden, size, i, i+1), span(r.gate, r.f, i, i+1), 1, r.f, blocks); err != nil {
 				return r.blame(i, errors.Unwrap(err))
 			}
 		}
@@ -214,8 +214,8 @@ func (r *gatedRun) add() error {
 		for _, s := range r.piece {
 			e, n := &r.call[s.expert], s.to-s.from
 			result := r.result[s.at*r.out:][:n*r.out]
-			multiply(&r.experts[s.expert].down, result, span(r.hidden, size, s.at, s.at+n), r.gated.hidden, n, from, to)
-			if err := kernel.ScatterAdd(r.y, result, r.out, e.Rows[s.from:s.to], e.W[s.from:s.to], first, end); err != nil {
+			multiply(r.loop.pool.set, &r.experts[s.expert].down, result, span(r.hidden, size, s.at, s.at+n), r.gated.hidden, n, from, to)
+			if err := x.pool.set.ScatterAdd(r.y, result, r.out, e.Rows[s.from:s.to], e.W[s.from:s.to], first, end); err != nil {
 				return err
 			}
 		}

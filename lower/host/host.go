@@ -33,6 +33,7 @@ import (
 // Options are what a host backend may be given.
 type Options struct {
 	Threads int             // that a Run may use; 0: GOMAXPROCS
+	Kernels *kernel.Set     // nil: kernel.Best, whose error Compile returns
 	Ops     map[*ir.Op]Func // operators from outside; none of ir.CoreOps
 }
 
@@ -41,11 +42,17 @@ func New(o Options) lower.Backend {
 	if o.Threads <= 0 {
 		o.Threads = goruntime.GOMAXPROCS(0)
 	}
-	return &backend{threads: o.Threads, core: core(), ops: maps.Clone(o.Ops), rowCap: 1024, fuse: true}
+	b := &backend{threads: o.Threads, set: o.Kernels, core: core(), ops: maps.Clone(o.Ops), rowCap: 1024, fuse: true}
+	if b.set == nil {
+		b.set, b.noSet = kernel.Best()
+	}
+	return b
 }
 
 type backend struct {
 	threads int
+	set     *kernel.Set
+	noSet   error // why there is none
 	core    map[*ir.Op]operator
 	ops     map[*ir.Op]Func
 	rowCap  int  // rows of a group that are worked on at once, at most
@@ -59,6 +66,9 @@ func (b *backend) Packings() []lower.Packing { return []lower.Packing{kernel.Pac
 // Compile implements lower.Backend. Graphs that hold experts have no program: the
 // runtime calls the callee's.
 func (b *backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (lower.Compiled, error) {
+	if b.noSet != nil {
+		return nil, fmt.Errorf("host: %w", b.noSet)
+	}
 	if p.Size == nil || p.Unpack == nil {
 		return nil, fmt.Errorf("host: packing %q cannot be read: it has no functions", p.Name)
 	}

@@ -30,18 +30,18 @@ func mulPanels(x *Exec, from, to int) error {
 	for from < to {
 		row, panel := from/panels*rowBlock, from%panels
 		end, last := min(row+rowBlock, m.rows), min(panel+to-from, panels)
-		multiply(&m.w, dst[row*m.w.N:], span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
+		multiply(x.pool.set, &m.w, dst[row*m.w.N:], span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
 		from += last - panel
 	}
 	return nil
 }
 
 // multiply sets the columns of panels from..to-1 of w in rows of dst, which has w.N columns.
-func multiply(w *kernel.Matrix, dst []float32, x []byte, d ir.DType, rows, from, to int) {
+func multiply(s *kernel.Set, w *kernel.Matrix, dst []float32, x []byte, d ir.DType, rows, from, to int) {
 	if d.Activation() {
-		w.MulA8(dst, w.N, x, d == ir.A8G128, rows, from, to)
+		s.MulA8(w, dst, w.N, x, d == ir.A8G128, rows, from, to)
 	} else {
-		w.MulF32(dst, w.N, lower.F32(x), rows, from, to)
+		s.MulF32(w, dst, w.N, lower.F32(x), rows, from, to)
 	}
 }
 

@@ -3,6 +3,8 @@ package host
 import (
 	"sync"
 	"sync/atomic"
+
+	"estream/lower/host/kernel"
 )
 
 // A part computes items from..to-1 of an instruction's loop.
@@ -12,6 +14,7 @@ type part func(x *Exec, from, to int) error
 // them. They take runs of items from a counter and end with the loop.
 type pool struct {
 	threads int
+	set     *kernel.Set
 	done    <-chan struct{} // closed when the Run under way is cancelled
 	help    func()          // work, as a value that starting a goroutine need not allocate
 

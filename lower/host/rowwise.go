@@ -17,13 +17,13 @@ func sumRows(x *Exec, from, to int) error {
 func softmaxRows(x *Exec, from, to int) error {
 	_, k := rows(x.Out.Type)
 	dst, src := same(x, from, to)
-	kernel.Softmax(dst, src, k)
+	x.pool.set.Softmax(dst, src, k)
 	return nil
 }
 
 func normRows(x *Exec, from, to int) error {
 	dst, src := same(x, from, to)
-	kernel.RMSNorm(dst, src, x.f32(1), x.Attr.(ir.EpsAttr).Eps)
+	x.pool.set.RMSNorm(dst, src, x.f32(1), x.Attr.(ir.EpsAttr).Eps)
 	return nil
 }
 
@@ -54,7 +54,7 @@ func topKRows(x *Exec, from, to int) error {
 	_, n := rows(x.In[0].Type)
 	_, k := rows(x.Out.Type)
 	dst := lower.I32(x.Out.Bytes())
-	return kernel.TopK(span(dst, k, from, to), span(x.f32(0), n, from, to), n, k)
+	return x.pool.set.TopK(span(dst, k, from, to), span(x.f32(0), n, from, to), n, k)
 }
 
 func gatherElements(x *Exec, from, to int) error {
@@ -66,7 +66,7 @@ func gatherElements(x *Exec, from, to int) error {
 func quantizeRows(x *Exec, from, to int) error {
 	_, k := rows(x.Out.Type)
 	dst := span(x.Out.Bytes(), rowBytes(x.Out.Type), from, to)
-	return kernel.QuantizeA8(dst, span(x.f32(0), k, from, to), to-from, k, x.Out.Type.DType == ir.A8G128)
+	return x.pool.set.QuantizeA8(dst, span(x.f32(0), k, from, to), to-from, k, x.Out.Type.DType == ir.A8G128)
 }
 
 // rope loops over the rows of x [T,H,D].
@@ -79,7 +79,7 @@ func ropeRows(x *Exec, from, to int) error {
 	a, d := x.Attr.(ir.RoPEAttr), x.Out.Type.Dims
 	k := d[1].N * d[2].N
 	r := kernel.Rotary{Heads: d[1].N, D: d[2].N, Theta: a.Theta, Interleaved: a.Interleaved}
-	r.Apply(span(x.out(), k, from, to), span(x.f32(0), k, from, to), x.i32(1)[from:to])
+	x.pool.set.Rotate(r, span(x.out(), k, from, to), span(x.f32(0), k, from, to), x.i32(1)[from:to])
 	return nil
 }
 
@@ -118,5 +118,5 @@ func scatterAdd(x *Exec) error {
 }
 
 func scatterColumns(x *Exec, from, to int) error {
-	return kernel.ScatterAdd(x.out(), x.f32(1), x.In[1].Type.Dims[1].N, x.i32(2), nil, from, to)
+	return x.pool.set.ScatterAdd(x.out(), x.f32(1), x.In[1].Type.Dims[1].N, x.i32(2), nil, from, to)
 }

@@ -70,7 +70,7 @@ func conv(x *Exec) (err error) {
 }
 
 func convColumns(x *Exec, from, to int) error {
-	kernel.Conv(x.out(), x.f32(0), x.f32(1), x.local.(*kernel.Window), x.i32(3), from, to)
+	x.pool.set.Conv(x.out(), x.f32(0), x.f32(1), x.local.(*kernel.Window), x.i32(3), from, to)
 	return nil
 }
 

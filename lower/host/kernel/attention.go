@@ -31,16 +31,16 @@ type Sequence struct {
 	Base   int // the sequence's first own row in the state
 }
 
-// Run computes heads h0..h1-1 of rows from..to-1 of the sequence: q is [T,Heads,D],
+// Attend computes heads h0..h1-1 of rows from..to-1 of the sequence: q is [T,Heads,D],
 // dst [T,Heads,Dv]. An output row depends on its q and the keys and values at the
 // positions it sees: they are taken in blocks of 64 that start at position 0, in
 // f32, products of q and key in four sums, exponentials and their sum in float64; keys
 // that a row does not see are not read.
-func (a *Attention) Run(dst, q []float32, s Sequence, from, to, h0, h1 int) {
+func (s *Set) Attend(a *Attention, dst, q []float32, seq Sequence, from, to, h0, h1 int) {
 	for h := h0; h < h1; h++ {
 		for i := from; i < to; i++ {
-			row := (s.First+i)*a.Heads + h
-			a.query(dst[row*a.Dv:(row+1)*a.Dv], q[row*a.D:(row+1)*a.D], &s, s.Pos+i, h/(a.Heads/a.Groups))
+			row := (seq.First+i)*a.Heads + h
+			a.query(dst[row*a.Dv:(row+1)*a.Dv], q[row*a.D:(row+1)*a.D], &seq, seq.Pos+i, h/(a.Heads/a.Groups))
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestAttention(t *testing.T) {
 		q := normal(74*c.Heads*c.D, 77)
 		got := filled(75*c.Heads*c.Dv, canary)
 		for _, s := range sequences {
-			c.Run(got, q, s.Sequence, 0, s.n, 0, c.Heads)
+			plain.Attend(c.Attention, got, q, s.Sequence, 0, s.n, 0, c.Heads)
 		}
 		require.Equal(t, filled(c.Heads*c.Dv, canary), got[74*c.Heads*c.Dv:])
 		for _, s := range sequences {
@@ -138,18 +138,18 @@ func TestAttentionSplits(t *testing.T) {
 		c.sync()
 		q, size := normal(n*c.Heads*c.D, 5), c.Heads*c.Dv
 		want := make([]float32, n*size)
-		c.Run(want, q, Sequence{}, 0, n, 0, c.Heads)
+		plain.Attend(c.Attention, want, q, Sequence{}, 0, n, 0, c.Heads)
 		for _, chunk := range []int{1, 7, 64, n} {
 			split, step, shared := make([]float32, n*size), make([]float32, n*size), make([]float32, n*size)
 			for i := 0; i < n; i += chunk {
 				to := min(n, i+chunk)
 				for h := range c.Heads {
-					c.Run(split, q, Sequence{}, i, to, h, h+1)
+					plain.Attend(c.Attention, split, q, Sequence{}, i, to, h, h+1)
 				}
-				c.Run(step[i*size:], q[i*c.Heads*c.D:], Sequence{Pos: i}, 0, to-i, 0, c.Heads)
+				plain.Attend(c.Attention, step[i*size:], q[i*c.Heads*c.D:], Sequence{Pos: i}, 0, to-i, 0, c.Heads)
 			}
 			for i := 0; i < n-prefix; i += chunk {
-				c.Run(shared, q, Sequence{First: prefix, Pos: prefix, Prefix: prefix, Parent: 399 - prefix, Base: 200}, i, min(n-prefix, i+chunk), 0, c.Heads)
+				plain.Attend(c.Attention, shared, q, Sequence{First: prefix, Pos: prefix, Prefix: prefix, Parent: 399 - prefix, Base: 200}, i, min(n-prefix, i+chunk), 0, c.Heads)
 			}
 			require.Equal(t, want, split, "%v: runs of %d rows, a head each", shape, chunk)
 			require.Equal(t, want, step, "%v: steps of %d rows", shape, chunk)

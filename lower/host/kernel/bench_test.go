@@ -23,7 +23,7 @@ func BenchmarkMulA8(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", d, rows), func(b *testing.B) {
 				b.SetBytes(int64(len(w.Data)))
 				for b.Loop() {
-					w.MulA8(dst, n, x, false, rows, 0, w.Panels())
+					plain.MulA8(w, dst, n, x, false, rows, 0, w.Panels())
 				}
 				gops(b, rows*n*k)
 			})
@@ -40,7 +40,7 @@ func BenchmarkMulF32(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", d, rows), func(b *testing.B) {
 				b.SetBytes(int64(len(w.Data)))
 				for b.Loop() {
-					w.MulF32(dst, n, x, rows, 0, w.Panels())
+					plain.MulF32(w, dst, n, x, rows, 0, w.Panels())
 				}
 				gops(b, rows*n*k)
 			})
@@ -57,7 +57,7 @@ func BenchmarkAttention(b *testing.B) {
 		dst := make([]float32, rows*a.Heads*a.Dv)
 		b.Run(d.String(), func(b *testing.B) {
 			for b.Loop() {
-				a.Run(dst, q, Sequence{Pos: past}, 0, rows, 0, a.Heads)
+				plain.Attend(&a, dst, q, Sequence{Pos: past}, 0, rows, 0, a.Heads)
 			}
 			gops(b, rows*(past+rows/2)*a.Heads*(a.D+a.Dv))
 		})
@@ -74,14 +74,14 @@ func BenchmarkRows(b *testing.B) {
 		name string
 		run  func()
 	}{
-		{"rmsnorm", func() { RMSNorm(dst, x, y[:k], 1e-5) }},
-		{"softmax", func() { Softmax(dst, x, 64) }},
-		{"silumul", func() { SiLUMul(dst, x, y) }},
-		{"add", func() { Add.Apply(dst, x, y, k, Same) }},
-		{"quantize", func() { _ = QuantizeA8(a8, x, rows, k, false) }},
-		{"quantize blocks", func() { _ = QuantizeA8(a8, x, rows, k, true) }},
-		{"rope", func() { Rotary{Heads: 16, D: 128, Theta: 1e4}.Apply(dst, x, pos) }},
-		{"topk 8 of 64", func() { _ = TopK(ids, x, 64, 8) }},
+		{"rmsnorm", func() { plain.RMSNorm(dst, x, y[:k], 1e-5) }},
+		{"softmax", func() { plain.Softmax(dst, x, 64) }},
+		{"silumul", func() { plain.SiLUMul(dst, x, y) }},
+		{"add", func() { plain.Apply(Add, dst, x, y, k, Same) }},
+		{"quantize", func() { _ = plain.QuantizeA8(a8, x, rows, k, false) }},
+		{"quantize blocks", func() { _ = plain.QuantizeA8(a8, x, rows, k, true) }},
+		{"rope", func() { plain.Rotate(Rotary{Heads: 16, D: 128, Theta: 1e4}, dst, x, pos) }},
+		{"topk 8 of 64", func() { _ = plain.TopK(ids, x, 64, 8) }},
 		{"encode bf16", func() { lower.Encode(a8, x, ir.BF16) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -23,7 +23,7 @@ func (w *Window) row(b, i int) []byte {
 // column d is the sum over j, ascending, in float64, of taps[d,j] * row i-Keep+j,
 // where rows before the step come from win. taps is [D,Keep+1]; sequence b is
 // rows seq[b]..seq[b+1]-1 of x [T,D]. It writes columns from..to-1.
-func Conv(dst, x, taps []float32, win *Window, seq []int32, from, to int) {
+func (s *Set) Conv(dst, x, taps []float32, win *Window, seq []int32, from, to int) {
 	for b := range len(seq) - 1 {
 		first, n := int(seq[b]), int(seq[b+1]-seq[b])
 		for i := range n {

@@ -32,8 +32,8 @@ func TestConv(t *testing.T) {
 					seq = append(seq, int32(len(x)/d))
 				}
 				dst := filled(len(x), canary)
-				Conv(dst, x, taps, win, seq, 0, 2)
-				Conv(dst, x, taps, win, seq, 2, d)
+				plain.Conv(dst, x, taps, win, seq, 0, 2)
+				plain.Conv(dst, x, taps, win, seq, 2, d)
 				Shift(win, seq, x)
 				for b := range seqs {
 					got[b] = append(got[b], dst[int(seq[b])*d:int(seq[b+1])*d]...)

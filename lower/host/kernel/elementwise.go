@@ -39,7 +39,7 @@ func FormOf(x, y ir.Type) Form {
 
 // Apply sets dst to x op y, x being rows of n values. dst may be x, and y where
 // the form is Same.
-func (op Binary) Apply(dst, x, y []float32, n int, form Form) {
+func (s *Set) Apply(op Binary, dst, x, y []float32, n int, form Form) {
 	switch form {
 	case Same:
 		op.same(dst, x, y)
@@ -115,7 +115,7 @@ func Clamp(dst, x []float32, limit float64) {
 }
 
 // SiLU sets dst to x*sigmoid(x). dst may be x.
-func SiLU(dst, x []float32) {
+func (s *Set) SiLU(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = silu(v)
 	}
@@ -123,7 +123,7 @@ func SiLU(dst, x []float32) {
 
 // SiLUMul sets dst to silu(gate) * up, the gated unit of an expert; it equals
 // SiLU followed by Mul. dst may be gate or up.
-func SiLUMul(dst, gate, up []float32) {
+func (s *Set) SiLUMul(dst, gate, up []float32) {
 	for i, v := range gate {
 		dst[i] = silu(v) * up[i]
 	}
@@ -132,7 +132,7 @@ func SiLUMul(dst, gate, up []float32) {
 func silu(v float32) float32 { return float32(float64(v) / (1 + math.Exp(-float64(v)))) }
 
 // Sigmoid sets dst to 1/(1+exp(-x)). dst may be x.
-func Sigmoid(dst, x []float32) {
+func (s *Set) Sigmoid(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = float32(1 / (1 + math.Exp(-float64(v))))
 	}

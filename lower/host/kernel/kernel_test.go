@@ -48,7 +48,7 @@ func packed(t testing.TB, d ir.DType, n, k int) *Matrix {
 func quantized(t testing.TB, rows, k int, blocks bool) []byte {
 	t.Helper()
 	x := make([]byte, rows*a8RowBytes(k, blocks))
-	require.NoError(t, QuantizeA8(x, normal(rows*k, uint64(rows)), rows, k, blocks))
+	require.NoError(t, plain.QuantizeA8(x, normal(rows*k, uint64(rows)), rows, k, blocks))
 	return x
 }
 
@@ -58,3 +58,6 @@ func encoded(n int, d ir.DType, seed uint64) []byte {
 	lower.Encode(b, normal(n, seed), d)
 	return b
 }
+
+// plain is the reference.
+var plain = &Set{}

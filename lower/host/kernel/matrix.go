@@ -1,5 +1,6 @@
-// Package kernel is the arithmetic of the host backend in plain Go: what runs
-// where no assembly does, and what assembly is tested against.
+// Package kernel is the arithmetic of the host backend: in plain Go, which runs
+// where no assembly does and is what assembly is tested against, and in assembly
+// for each instruction set, a Set, that package asm writes.
 //
 // Kernels work on slices that the caller owns. They start no goroutine, keep no
 // address and allocate nothing but errors. Where a caller may split work over
@@ -8,12 +9,13 @@
 //
 //	K1 an output element depends on its own row (of x, q or ids) and its own
 //	   column (of weights), never on rows, panels or ranges beside it
-//	K2 its order of sums depends on K and the encoding alone
+//	K2 its order of sums depends on K, the encoding and the Set alone
 //	K3 what is outside the extents (padding, gaps between rows, masked keys) is
 //	   never read as a number
 //
-// Multiply and add are rounded apart, on every architecture. dst may be the
-// same slice as an operand of its size where a function says so.
+// Sets agree exactly where numbers are whole and to a few roundings elsewhere.
+// Plain Go rounds multiply and add apart, on every architecture. dst may be the same
+// slice as an operand of its size where a function says so.
 package kernel
 
 import "estream/ir"

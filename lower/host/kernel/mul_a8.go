@@ -16,7 +16,7 @@ import (
 // of products is exact in int32. In ascending order, in f32,
 // acc += float32(sum)*scale(w), in blocks times the block's scale before it is
 // added; then acc is multiplied by the row's scale (without blocks), then by Factor.
-func (w *Matrix) MulA8(dst []float32, stride int, x []byte, blocks bool, rows, from, to int) {
+func (s *Set) MulA8(w *Matrix, dst []float32, stride int, x []byte, blocks bool, rows, from, to int) {
 	size := a8RowBytes(w.K, blocks)
 	var sums [tileRows][PanelColumns]float32
 	for p := from; p < to; p++ {

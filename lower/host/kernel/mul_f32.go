@@ -16,7 +16,7 @@ const (
 // column n of those panels, dst[r*stride+n] is the sum over k, ascending, of
 // x[r,k] times the logical value w[n,k]. Products and sums are float64, rounded
 // once, so it judges other kernels as well. dst must not overlap x.
-func (w *Matrix) MulF32(dst []float32, stride int, x []float32, rows, from, to int) {
+func (s *Set) MulF32(w *Matrix, dst []float32, stride int, x []float32, rows, from, to int) {
 	var tile [tileK][PanelColumns]float64
 	var sums [tileRows][PanelColumns]float64
 	for p := from; p < to; p++ {

@@ -31,7 +31,7 @@ func TestMulF32(t *testing.T) {
 			m, n, k := matrix(t, d, s[0], s[1]), s[0], s[1]
 			w, x, stride := packOf(t, m), normal(rows*k, 9), n+3
 			dst := filled(rows*stride, canary)
-			w.MulF32(dst, stride, x, rows, 0, w.Panels())
+			plain.MulF32(w, dst, stride, x, rows, 0, w.Panels())
 			for i := range dst {
 				r, c, want := i/stride, i%stride, float32(canary)
 				if c < n {
@@ -96,7 +96,7 @@ func TestMulA8(t *testing.T) {
 					}
 				}
 				dst := filled(rows*stride, canary)
-				w.MulA8(dst, stride, x, blocks, rows, 0, w.Panels())
+				plain.MulA8(w, dst, stride, x, blocks, rows, 0, w.Panels())
 				for i := range dst {
 					r, c, want := i/stride, i%stride, float32(canary)
 					if c < n {
@@ -130,9 +130,9 @@ func TestMulA8Extremes(t *testing.T) {
 		for i := range k {
 			x[i] = -3
 		}
-		require.NoError(t, QuantizeA8(a8, x, 2, k, false))
+		require.NoError(t, plain.QuantizeA8(a8, x, 2, k, false))
 		w, dst := packOf(t, m), make([]float32, 4)
-		w.MulA8(dst, 2, a8, false, 2, 0, 1)
+		plain.MulA8(w, dst, 2, a8, false, 2, 0, 1)
 		for i, got := range dst {
 			require.Equal(t, naiveA8(m, a8, false, i/2, i%2), got, "%s element %d", d, i)
 		}
@@ -158,14 +158,14 @@ func TestMulSplits(t *testing.T) {
 				require.Equal(t, want, got, "%s %s in runs of %d rows and %d panels", name, d, split[0], split[1])
 			}
 		}
-		run("f32", func(dst []float32, r0, r1, p0, p1 int) { w.MulF32(dst, n, x[r0*k:], r1-r0, p0, p1) })
+		run("f32", func(dst []float32, r0, r1, p0, p1 int) { plain.MulF32(w, dst, n, x[r0*k:], r1-r0, p0, p1) })
 		for _, blocks := range []bool{false, true} {
 			if !d.Encoded() {
 				break
 			}
 			a8, size := quantized(t, rows, k, blocks), a8RowBytes(k, blocks)
 			run(fmt.Sprint("a8 blocks=", blocks), func(dst []float32, r0, r1, p0, p1 int) {
-				w.MulA8(dst, n, a8[r0*size:], blocks, r1-r0, p0, p1)
+				plain.MulA8(w, dst, n, a8[r0*size:], blocks, r1-r0, p0, p1)
 			})
 		}
 	}

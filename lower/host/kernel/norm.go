@@ -4,7 +4,7 @@ import "math"
 
 // RMSNorm normalizes rows of len(gain) values: dst = x / sqrt(mean(x²)+eps) * gain,
 // the mean in float64. dst may be x.
-func RMSNorm(dst, x, gain []float32, eps float64) {
+func (s *Set) RMSNorm(dst, x, gain []float32, eps float64) {
 	n := len(gain)
 	for ; len(x) >= n; dst, x = dst[n:], x[n:] {
 		sum := 0.0
@@ -21,7 +21,7 @@ func RMSNorm(dst, x, gain []float32, eps float64) {
 
 // Softmax normalizes rows of n values to exp(x-max) / sum, in float64. A NaN, or
 // a row whose largest is infinite, gives NaN. dst may be x.
-func Softmax(dst, x []float32, n int) {
+func (s *Set) Softmax(dst, x []float32, n int) {
 	for ; len(x) >= n; dst, x = dst[n:], x[n:] {
 		top := x[0]
 		for _, v := range x[1:n] {

@@ -41,10 +41,10 @@ func TestRMSNorm(t *testing.T) {
 			want[r*k+i] = float64(x[r*k+i]) / math.Sqrt(sum/k+1e-5) * float64(gain[i])
 		}
 	}
-	RMSNorm(x, x, gain, 1e-5)
+	plain.RMSNorm(x, x, gain, 1e-5)
 	near(t, want, x, "rmsnorm")
 	zero := make([]float32, 2*k)
-	RMSNorm(zero, zero, gain, 1e-5)
+	plain.RMSNorm(zero, zero, gain, 1e-5)
 	require.Equal(t, make([]float32, 2*k), zero)
 }
 
@@ -57,10 +57,10 @@ func TestSoftmax(t *testing.T) {
 			want[r+i] = math.Exp(float64(x[r+i])-top) / (math.Exp(float64(x[r])-top) + math.Exp(float64(x[r+1])-top) + math.Exp(float64(x[r+2])-top))
 		}
 	}
-	Softmax(x, x, 3)
+	plain.Softmax(x, x, 3)
 	near(t, want, x, "softmax")
 	bad := []float32{1, nan, 2, 0, 0, 0}
-	Softmax(bad, bad, 3)
+	plain.Softmax(bad, bad, 3)
 	require.True(t, bad[0] != bad[0] && bad[2] != bad[2], "softmax of a NaN row is %v", bad[:3])
 	require.Equal(t, float32(1)/3, bad[3])
 }
@@ -80,12 +80,12 @@ func TestActivations(t *testing.T) {
 		silu[i] = float64(v) * sigmoid[i]
 	}
 	got, gated := make([]float32, len(x)), make([]float32, len(x))
-	Sigmoid(got, x)
+	plain.Sigmoid(got, x)
 	near(t, sigmoid, got, "sigmoid")
-	SiLU(got, x)
+	plain.SiLU(got, x)
 	near(t, silu, got, "silu")
-	SiLUMul(gated, x, up)
-	Mul.Apply(got, got, up, len(x), Same)
+	plain.SiLUMul(gated, x, up)
+	plain.Apply(Mul, got, got, up, len(x), Same)
 	require.Equal(t, got, gated, "silumul is silu, then mul")
 }
 
@@ -111,7 +111,7 @@ func TestBinary(t *testing.T) {
 		{Div, []float32{1, 2}, Column, []float32{1, 2, 3, 2, 2.5, 3}},
 	} {
 		got := slices.Clone(x)
-		c.op.Apply(got, got, c.y, 3, c.form)
+		plain.Apply(c.op, got, got, c.y, 3, c.form)
 		require.Equal(t, c.want, got, "op %d form %d", c.op, c.form)
 	}
 }
@@ -155,7 +155,7 @@ func TestRoPE(t *testing.T) {
 	for _, interleaved := range []bool{false, true} {
 		x := normal(len(pos)*heads*d, 5)
 		got := slices.Clone(x)
-		Rotary{heads, d, 1e4, interleaved}.Apply(got, got, pos)
+		plain.Rotate(Rotary{heads, d, 1e4, interleaved}, got, got, pos)
 		for row := range len(pos) * heads {
 			for i := range d / 2 {
 				a, b := i, i+d/2
@@ -185,7 +185,7 @@ func TestTopK(t *testing.T) {
 		{[]float32{float32(math.Copysign(0, -1)), 0, -1, 0}, []int32{0, 1, 3}},
 	} {
 		got := make([]int32, 3)
-		require.NoError(t, TopK(got, c.x, 4, 3))
+		require.NoError(t, plain.TopK(got, c.x, 4, 3))
 		require.Equal(t, c.want, got, "topk of %v", c.x)
 	}
 	x := normal(50*64, 6)
@@ -193,7 +193,7 @@ func TestTopK(t *testing.T) {
 		x[i] = float32(math.Round(float64(4 * x[i]))) // many ties
 	}
 	got := make([]int32, 50*64)
-	require.NoError(t, TopK(got, x, 64, 64))
+	require.NoError(t, plain.TopK(got, x, 64, 64))
 	for r := range 50 {
 		want := make([]int32, 64)
 		for i := range want {
@@ -203,7 +203,7 @@ func TestTopK(t *testing.T) {
 		require.Equal(t, want, got[r*64:(r+1)*64], "row %d", r)
 	}
 	x[3*64+5] = nan
-	require.EqualError(t, TopK(got, x, 64, 64), "row 3: value 5 is NaN")
+	require.EqualError(t, plain.TopK(got, x, 64, 64), "row 3: value 5 is NaN")
 }
 
 func TestGather(t *testing.T) {
@@ -222,18 +222,18 @@ func TestRows(t *testing.T) {
 	require.EqualError(t, GatherRows(dst, []byte("aabbcc"), []int32{-1}, 2), "gather_rows: row -1 of 3")
 
 	x := []float32{1, 2, 3, 4}
-	ScaleRows(x, x, []float32{10, 0.5})
+	plain.ScaleRows(x, x, []float32{10, 0.5})
 	require.Equal(t, []float32{10, 20, 1.5, 2}, x)
-	ScaleRows(nil, nil, nil)
+	plain.ScaleRows(nil, nil, nil)
 
 	y := []float32{1, 1, 1, 1, 1, 1}
-	require.NoError(t, ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 0, 1))
-	require.NoError(t, ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 1, 2))
+	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 0, 1))
+	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 1, 2))
 	require.Equal(t, []float32{21, 41, 1, 1, 7, 9}, y)
-	require.NoError(t, ScatterAdd(y, x, 2, []int32{1, 1}, nil, 0, 2))
+	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{1, 1}, nil, 0, 2))
 	require.Equal(t, []float32{21, 41, 12.5, 23, 7, 9}, y)
 	before := slices.Clone(y)
-	require.EqualError(t, ScatterAdd(y, x, 2, []int32{0, 3}, nil, 0, 2), "scatter_add: row 3 of 3")
+	require.EqualError(t, plain.ScatterAdd(y, x, 2, []int32{0, 3}, nil, 0, 2), "scatter_add: row 3 of 3")
 	require.Equal(t, before, y)
 
 	wide := filled(6, canary)

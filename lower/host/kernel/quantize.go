@@ -31,7 +31,7 @@ func a8Groups(k int, blocks bool) int {
 // and 128 divides k: in f32, s = max|x|/127 and q = round-half-even(x*(1/s)) for
 // a row or block; one of zeros, or so small that 1/s is infinite, has s = 0 and
 // codes 0. Gaps of dst are zeroed. An infinity or NaN is a RowError.
-func QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
+func (s *Set) QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) error {
 	stride, n, at := a8RowBytes(k, blocks), a8Groups(k, blocks), lower.ScaleOffset(k)
 	for r := range rows {
 		row, out := x[r*k:(r+1)*k], dst[r*stride:(r+1)*stride]

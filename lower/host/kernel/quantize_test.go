@@ -26,7 +26,7 @@ func TestQuantizeA8(t *testing.T) {
 		for i := range row {
 			row[i] = 0xee
 		}
-		require.NoError(t, QuantizeA8(row, c.x, 1, len(c.x), false))
+		require.NoError(t, plain.QuantizeA8(row, c.x, 1, len(c.x), false))
 		for i, want := range c.codes {
 			require.Equal(t, want, int8(row[i]), "%s: code %d", c.name, i)
 		}
@@ -43,7 +43,7 @@ func TestQuantizeA8Steps(t *testing.T) {
 	for _, blocks := range []bool{false, true} {
 		n, size := a8Groups(k, blocks), a8RowBytes(k, blocks)
 		got := make([]byte, rows*size)
-		require.NoError(t, QuantizeA8(got, x, rows, k, blocks))
+		require.NoError(t, plain.QuantizeA8(got, x, rows, k, blocks))
 		for g := range rows * n {
 			group, r := x[g*k/n:(g+1)*k/n], g/n
 			top := float32(0)
@@ -68,7 +68,7 @@ func TestQuantizeA8Errors(t *testing.T) {
 		x := normal(3*128, 1)
 		x[2*128+17] = bad
 		for _, blocks := range []bool{false, true} {
-			err := QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
+			err := plain.QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
 			require.EqualError(t, err, "row 2: it holds an infinity or NaN")
 		}
 	}

@@ -12,7 +12,7 @@ type Rotary struct {
 // Apply rotates x [len(pos),Heads,D]: pair i of a row at position p turns by
 // p * Theta^(-2i/D), an angle taken in float64, its sine and cosine in f32. dst
 // may be x.
-func (r Rotary) Apply(dst, x []float32, pos []int32) {
+func (s *Set) Rotate(r Rotary, dst, x []float32, pos []int32) {
 	step, far := 1, r.D/2
 	if r.Interleaved {
 		step, far = 2, 1

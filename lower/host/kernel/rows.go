@@ -15,16 +15,16 @@ func GatherRows(dst, src []byte, rows []int32, size int) error {
 }
 
 // ScaleRows multiplies row r of x [len(w),K] by w[r]. dst may be x.
-func ScaleRows(dst, x, w []float32) {
+func (s *Set) ScaleRows(dst, x, w []float32) {
 	if len(w) > 0 {
-		Mul.Apply(dst, x, w, len(x)/len(w), Column)
+		s.Apply(Mul, dst, x, w, len(x)/len(w), Column)
 	}
 }
 
 // ScatterAdd adds columns from..to-1 of row i of x [len(rows),n], times w[i]
 // where w is not nil, to those of row rows[i] of y [T,n], i ascending. A row
 // that y has not is an error, found before anything is added.
-func ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from, to int) error {
+func (s *Set) ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from, to int) error {
 	for _, r := range rows {
 		if r < 0 || (int(r)+1)*n > len(y) {
 			return fmt.Errorf("scatter_add: row %d of %d", r, len(y)/n)

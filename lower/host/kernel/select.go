@@ -8,7 +8,7 @@ import (
 
 // TopK sets each k values of dst to the places of the k largest of a row of n
 // values of x, the largest first, ties to the lower place. A NaN is a RowError.
-func TopK(dst []int32, x []float32, n, k int) error {
+func (s *Set) TopK(dst []int32, x []float32, n, k int) error {
 	for r := 0; r*n < len(x); r++ {
 		row := x[r*n : (r+1)*n]
 		for i, v := range row {

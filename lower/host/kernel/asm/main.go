@@ -1,0 +1,30 @@
+// Command asm writes the assembly of package kernel and its Go declarations:
+// run `go generate` in that package's folder. Standard library only.
+//
+// A file of kernels is one entry of files; how an instruction set is written
+// stands in the file named for it. What cmd/asm does not know is emitted as bytes
+// (amd64) or words (arm64) by an encoder.
+package main
+
+import (
+	"log"
+	"os"
+)
+
+// files are what is written, NAME_ARCH.s and NAME_ARCH.go for each.
+var files = []struct {
+	name, arch string
+	write      func(*source)
+}{}
+
+func main() {
+	for _, f := range files {
+		s := newSource(f.arch)
+		f.write(s)
+		for name, text := range map[string]string{".s": s.assembly(), ".go": s.declarations()} {
+			if err := os.WriteFile(f.name+"_"+f.arch+name, []byte(text), 0o644); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+}

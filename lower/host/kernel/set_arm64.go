@@ -1,0 +1,4 @@
+package kernel
+
+// Sets returns what this processor can run, the fastest first.
+func Sets() []*Set { return []*Set{{}} }

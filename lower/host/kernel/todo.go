@@ -1,0 +1,7 @@
+package kernel
+
+type (
+	tileSet struct{}
+	fmaSet  struct{}
+	vecSet  struct{}
+)

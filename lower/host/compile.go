@@ -123,7 +123,7 @@ func (k *compiler) value(v *ir.Value) error {
 	if v.Op == ir.Reshape && r != v {
 		return k.read(v.Args[0])
 	}
-	in := &instruction{Exec: Exec{Op: v.Op, Attr: v.Attr, pool: &k.c.pool}, label: v.Label()}
+	in := &instruction{Exec: Exec{Op: v.Op, Attr: v.Attr, pool: k.c.pool}, label: v.Label()}
 	op, ok := k.c.backend.core[v.Op]
 	if in.run = op.run; !ok {
 		in.run = k.c.backend.ops[v.Op]
@@ -183,7 +183,7 @@ func (k *compiler) copyOut(v *ir.Value, i int) {
 		return
 	}
 	k.code = append(k.code, &instruction{
-		Exec: Exec{In: []lower.Buffer{{Type: k.own(v.Type)}}, Out: lower.Buffer{Type: k.own(v.Type)}, pool: &k.c.pool},
+		Exec: Exec{In: []lower.Buffer{{Type: k.own(v.Type)}}, Out: lower.Buffer{Type: k.own(v.Type)}, pool: k.c.pool},
 		run:  move, label: v.Label(), from: []int{from}, to: to,
 	})
 }

@@ -15,15 +15,16 @@ type compiled struct {
 	packing  lower.Packing
 	programs map[string]*program
 	callees  map[string]string // by the graph whose experts call it
-	pool     pool
+	pool     *pool
 	running  chan struct{} // holds the token of the Run under way
 	space    *mem          // the workspace; only the Run under way touches it
 }
 
 func newCompiled(b *backend, p lower.Packing) *compiled {
-	c := &compiled{backend: b, packing: p, programs: map[string]*program{}, callees: map[string]string{}, running: make(chan struct{}, 1)}
-	c.pool.threads, c.pool.set, c.pool.help = b.threads, b.set, c.pool.work
-	return c
+	return &compiled{
+		backend: b, packing: p, programs: map[string]*program{}, callees: map[string]string{},
+		pool: newPool(b.threads, b.set), running: make(chan struct{}, 1),
+	}
 }
 
 // foreign reports whether matrices are arranged for another backend.
@@ -57,8 +58,13 @@ func (c *compiled) Footprint(graph string, dims lower.Dims) (int64, error) {
 	return n, nil
 }
 
-// Close implements lower.Compiled. It frees the workspace.
+// Close implements lower.Compiled. It ends the threads and frees the workspace.
 func (c *compiled) Close() error {
+	c.pool.team.stop()
+	return c.freeWorkspace()
+}
+
+func (c *compiled) freeWorkspace() error {
 	space := c.space
 	if c.space = nil; space == nil {
 		return nil
@@ -90,7 +96,7 @@ func (c *compiled) workspace(n int64) (*mem, error) {
 	if c.space != nil && int64(len(c.space.bytes)) >= n {
 		return c.space, nil
 	}
-	if err := c.Close(); err != nil {
+	if err := c.freeWorkspace(); err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	space, err := alloc(n, lower.Align)

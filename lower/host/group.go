@@ -36,7 +36,7 @@ func (k *compiler) expert() error {
 	}
 	if k.c.backend.fuse && !k.c.foreign() {
 		if m := matchGated(k.graph); m != nil {
-			k.group.fused = newGatedRun(m, &k.c.pool)
+			k.group.fused = newGatedRun(m, k.c.pool)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@
 //	H2 y of an expert graph gets its experts in the order of the call, each with
 //	   its rows ascending; the product with w and the sum are rounded apart
 //	H3 a slot is not read after another value was put there
-//	H4 goroutines live within one loop of one Run, at most Threads at a time
+//	H4 at most Threads goroutines compute; those beside the caller's end with Close
 //
 // Memory: Alloc and the workspace are outside Go's heap (pager.Pages). The
 // workspace is one a Compiled, grows to what the largest call needs, which

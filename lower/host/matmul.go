@@ -61,7 +61,8 @@ func rowBytes(t ir.Type) int {
 	return k * t.DType.Bits() / 8
 }
 
-// panelCost is about how many nanoseconds a panel takes, at 32 products in each.
-func panelCost(rows, k int) int { return rows * k }
+// panelCost is about how many nanoseconds a panel takes: 256 products in each, or
+// 16 bytes of weights where rows are few.
+func panelCost(rows, k int) int { return max(rows, 8) * k / 8 }
 
 func ceil(n, d int) int { return (n + d - 1) / d }

@@ -98,7 +98,8 @@ func TestCancelWithin(t *testing.T) {
 func TestLoop(t *testing.T) {
 	for _, threads := range []int{1, 2, 5} {
 		c := newCompiled(&backend{threads: threads}, kernel.Packing)
-		x := &Exec{pool: &c.pool}
+		defer c.Close()
+		x := &Exec{pool: c.pool}
 		for _, n := range []int{0, 1, 2, 7, 1000} {
 			for _, cost := range []int{0, 1, 100, 1 << 20} {
 				visits := make([]atomic.Int32, n)

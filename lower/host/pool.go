@@ -1,7 +1,6 @@
 package host
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"estream/lower/host/kernel"
@@ -11,12 +10,12 @@ import (
 type part func(x *Exec, from, to int) error
 
 // A pool runs one loop at a time on up to threads goroutines, the caller's among
-// them. They take runs of items from a counter and end with the loop.
+// them. They take runs of items from a counter.
 type pool struct {
 	threads int
 	set     *kernel.Set
 	done    <-chan struct{} // closed when the Run under way is cancelled
-	help    func()          // work, as a value that starting a goroutine need not allocate
+	team    team
 
 	busy   atomic.Bool // a loop is under way
 	x      *Exec
@@ -24,13 +23,18 @@ type pool struct {
 	n, run int
 	next   atomic.Int64
 	failed atomic.Bool
-	wg     sync.WaitGroup
 }
 
 const (
-	forkCost  = 1 << 16 // nanoseconds of work from which a loop is worth goroutines
-	pieceCost = 1 << 14 // that a piece of a loop should have, at least
+	forkCost  = 1 << 13 // nanoseconds of work from which a loop is worth several goroutines
+	pieceCost = 1 << 12 // that a piece of a loop should have, at least
 )
+
+func newPool(threads int, set *kernel.Set) *pool {
+	p := &pool{threads: threads, set: set}
+	p.team.work, p.team.size = p.take, threads-1
+	return p
+}
 
 // loop calls f on runs of the items 0..n-1, one of which takes about cost
 // nanoseconds. It returns nil early when the Run is cancelled. After an error
@@ -52,13 +56,9 @@ func (p *pool) loop(x *Exec, n, cost int, f part) error {
 	p.x, p.f, p.n, p.run = x, f, n, run
 	p.next.Store(0)
 	p.failed.Store(false)
-	helpers := min(threads, (n+run-1)/run) - 1
-	p.wg.Add(helpers)
-	for range helpers {
-		go p.help()
-	}
+	p.team.open()
 	p.take()
-	p.wg.Wait()
+	p.team.close()
 	p.x, p.f = nil, nil
 	if p.failed.Load() {
 		return f(x, 0, n)
@@ -74,11 +74,6 @@ func (p *pool) inline(x *Exec, n, run int, f part) error {
 		}
 	}
 	return nil
-}
-
-func (p *pool) work() {
-	defer p.wg.Done()
-	p.take()
 }
 
 // take computes runs of items until none is left.

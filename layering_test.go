@@ -19,9 +19,9 @@ var layers = []string{
 	"lower",
 	"pager/layout",
 	"passes", "pager", "models/checkpoint", "models", "models/",
-	"lower/host/kernel", "lower/static", "lower/host",
+	"lower/host/kernel/asm", "lower/host/kernel", "lower/static", "lower/host",
 	"runtime/tokenizer", "runtime",
-	"tools/pack", "tools/synth", "tools/check", "tools/quality", "tools/cli", "tools/estream",
+	"tools/pack", "tools/synth", "tools/check", "tools/quality", "tools/energy", "tools/trace", "tools/bench", "tools/cli", "tools/estream",
 }
 
 // testOnly packages are imported by tests alone, and may import up to runtime.

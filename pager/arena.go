@@ -91,9 +91,10 @@ type run struct {
 type cell struct {
 	off     int64 // in mem
 	state   State
-	use     uint64 // counts fills, so that a stale release is known
+	use     uint64 // counts fills, and uses of a pin, so that a stale release is known
 	dropped bool
 	err     error
+	pin     *Pin // whose cell this is; nil: the arena's
 	run
 }
 
@@ -124,7 +125,7 @@ func NewArena(mem []byte, g Geometry) (*Arena, error) {
 	return a, nil
 }
 
-// serve gives the arena to a new pass, all cells Available.
+// serve gives the arena to a new pass, all cells Available, and has its pins rest.
 func (a *Arena) serve(s *Pass) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,6 +140,9 @@ func (a *Arena) serve(s *Pass) error {
 			cells[i] = cell{off: cells[i].off, use: cells[i].use}
 		}
 	}
+	for _, pin := range s.p.c.Pins {
+		pin.rest()
+	}
 	return nil
 }
 
@@ -147,6 +151,14 @@ func (a *Arena) cells(dense bool) []cell {
 		return a.slots
 	}
 	return a.banks
+}
+
+// memory is where what a cell holds lies.
+func (a *Arena) memory(c *cell) []byte {
+	if c.pin != nil {
+		return c.pin.Mem
+	}
+	return a.mem[c.off:]
 }
 
 // available returns a free cell, or nil.

@@ -24,6 +24,9 @@ func (s *Pass) await(ctx context.Context, dense bool) (*cell, error) {
 		return nil, c.err
 	}
 	c.move(Ready, InUse)
+	if c.pin != nil {
+		c.use++ // a pin is used more than once after it is filled
+	}
 	return c, nil
 }
 
@@ -35,8 +38,14 @@ func (s *Pass) due(ctx context.Context, dense bool) (c *cell, wait bool, err err
 	if ctx.Err() != nil {
 		return nil, false, context.Cause(ctx)
 	}
-	c = s.lowest(dense)
+	s.upcoming() // past pins, though every reader may be busy or asleep
+	if c = s.duePin(dense); c == nil {
+		c = s.lowest(dense)
+	}
 	switch {
+	case c != nil && c.pin != nil && c.state == InUse:
+		return nil, false, ErrHeld
+	case c != nil && c.pin != nil && c.state == Available:
 	case c != nil:
 		return c, c.state == Filling, nil
 	case !dense && (s.at.stage > s.stage || s.nextWanted(s.at.expert) == len(s.wanted)):

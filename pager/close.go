@@ -62,6 +62,11 @@ func (s *Pass) stalled() error {
 			}
 		}
 	}
+	for _, pin := range s.p.c.Pins {
+		if pin.cell.state == Filling {
+			return s.p.errorAt(pin.cell.run, ErrStalled)
+		}
+	}
 	return ErrStalled
 }
 

@@ -41,6 +41,18 @@ func (s *Pass) invariant() error {
 			}
 		}
 	}
+	for _, pin := range s.p.c.Pins {
+		c := &pin.cell
+		if c.state == Filling {
+			filling++
+		}
+		if c.pin != pin || c.dropped || c.run != (run{stage: pin.Stage, first: pin.First, count: pin.Count, dense: pin.Dense}) {
+			return fmt.Errorf("N1: %+v in the pin of stage %d, record %d", c.run, pin.Stage, pin.First)
+		}
+		if c.err != nil && c.state != Ready {
+			return fmt.Errorf("A5: %v pin has error %v", c.state, c.err)
+		}
+	}
 	if filling > s.p.c.Readers {
 		return fmt.Errorf("P3: %d cells are filling, with %d readers", filling, s.p.c.Readers)
 	}

@@ -14,7 +14,7 @@ func (s *Pass) issue() *cell {
 	if !ok {
 		return nil
 	}
-	c := s.arena.available(r.dense)
+	c := s.cellFor(r)
 	if c == nil {
 		return nil
 	}
@@ -29,27 +29,48 @@ func (s *Pass) issue() *cell {
 	return c
 }
 
+// cellFor is where a run is to be read to: its pin, or a free cell; nil where none is free.
+func (s *Pass) cellFor(r run) *cell {
+	if pin := s.p.pinOf(r); pin != nil {
+		return &pin.cell
+	}
+	return s.arena.available(r.dense)
+}
+
 // upcoming is the run at the cursor, which moves on over what is not to be read. It is cut only here, so that routes
 // apply to all that is not yet issued.
 func (s *Pass) upcoming() (run, bool) {
-	for ; s.at.stage < len(s.stages); s.at = (cursor{stage: s.at.stage + 1}) {
+	for s.at.stage < len(s.stages) { // a pin that is not Available is read or being read
 		if s.at.dense < s.denseCount(s.at.stage) {
-			return run{stage: s.at.stage, first: s.at.dense, count: 1, dense: true}, true
+			if pin := s.p.densePin(s.at.stage, s.at.dense); pin == nil || pin.cell.state == Available {
+				return run{stage: s.at.stage, first: s.at.dense, count: 1, dense: true}, true
+			}
+			s.at.dense++
+			continue
 		}
-		n := len(s.stages[s.at.stage].Experts)
 		routed := s.routed && s.at.stage == s.stage
 		if routed {
 			s.at.expert = s.nextWanted(s.at.expert)
 		}
-		if s.at.expert == n {
+		pins := s.p.pins[s.at.stage].experts
+		if s.at.expert == len(pins) {
+			s.at = cursor{stage: s.at.stage + 1}
+			continue
+		}
+		pin := pins[s.at.expert]
+		if pin != nil && pin.cell.state != Available {
+			s.at.expert = pin.First + pin.Count
 			continue
 		}
 		if !routed && s.p.c.Schedule != BeforeRouting {
 			return run{}, false
 		}
+		if pin != nil {
+			return run{stage: s.at.stage, first: pin.First, count: pin.Count}, true
+		}
 		r := run{stage: s.at.stage, first: s.at.expert, count: 1}
-		for end := min(n, r.first+s.arena.Group); r.first+r.count < end; r.count++ {
-			if routed && !s.wanted[r.first+r.count] {
+		for end := min(len(pins), r.first+s.arena.Group); r.first+r.count < end; r.count++ {
+			if next := r.first + r.count; pins[next] != nil || routed && !s.wanted[next] {
 				break
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,23 +60,87 @@ func newPlain(t *testing.T, seed uint64) *plain {
 	}
 	p.c, p.mem = p.m.Config(t, p.banks, p.group, 1+rng.IntN(3))
 	p.c.Schedule = pager.Schedule(rng.IntN(3))
-	p.pass = start(t, p.c, p.heads)
+	if rng.IntN(2) == 0 {
+		p.c.Pins = p.m.Pins(rng)
+	}
 	return p
 }
 
+// run does two passes: what the first one pinned, the second does not read.
 func (p *plain) run() {
+	for range 2 {
+		loaded := p.pinned()
+		p.begin()
+		p.onePass(loaded)
+	}
+}
+
+func (p *plain) begin() {
+	p.pass = start(p.t, p.c, p.heads)
+	p.stage, p.taken, p.routed, p.wanted, p.bytes, p.stale = 0, 0, false, nil, 0, nil
+	clear(p.dense)
+	clear(p.groups)
+}
+
+func (p *plain) onePass(loaded int64) {
 	ops := []func(){p.next, p.next, p.next, p.next, p.release, p.release, p.takeDense, p.takeDense, p.releaseDense, p.route, p.endStage, p.cancelled}
 	for range 150 {
 		ops[p.rng.IntN(len(ops))]()
 		p.intact()
 	}
 	st, err := p.pass.Close()
-	if err != nil || st.Bytes != st.Wasted+p.bytes {
-		p.t.Fatalf("%v: %+v, %v; %d bytes were wanted", p.c.Schedule, st, err, p.bytes)
+	if now := p.pinned() - loaded; err != nil || st.Bytes != st.Wasted+p.bytes+now {
+		p.t.Fatalf("%v: %+v, %v; %d bytes were wanted, %d pinned", p.c.Schedule, st, err, p.bytes, now)
 	}
 	if _, err := p.pass.Dense(context.Background()); !errors.Is(err, pager.ErrClosed) {
 		p.t.Fatalf("dense after close: %v", err)
 	}
+}
+
+// pinned is the bytes of all pins that are loaded.
+func (p *plain) pinned() int64 {
+	n := int64(0)
+	for _, pin := range p.c.Pins {
+		if pin.Loaded() {
+			n += int64(len(pin.Mem))
+		}
+	}
+	return n
+}
+
+// pinOf is the pin of a record, or nil.
+func (p *plain) pinOf(dense bool, i int) *pager.Pin {
+	for _, pin := range p.c.Pins {
+		if pin.Stage == p.stage && pin.Dense == dense && pin.First <= i && i < pin.First+pin.Count {
+			return pin
+		}
+	}
+	return nil
+}
+
+// full reports whether nothing can come of a kind, the next of which is record i.
+func (p *plain) full(dense bool, i int) bool {
+	pin, held, most := p.pinOf(dense, i), 0, p.banks
+	for d := range p.dense {
+		if pin != nil && d.Pin == pin {
+			return true
+		}
+		if dense && d.Pin == nil {
+			held++
+		}
+	}
+	for g := range p.groups {
+		if pin != nil && g.Pin == pin {
+			return true
+		}
+		if !dense && g.Pin == nil {
+			held++
+		}
+	}
+	if dense {
+		most = 2
+	}
+	return pin == nil && held == most
 }
 
 // over reports whether the last stage has ended.
@@ -93,7 +159,7 @@ func (p *plain) takeDense() {
 	switch {
 	case p.over() || p.denseLeft() == 0:
 		p.refused("dense", err, "no dense record")
-	case len(p.dense) == 2:
+	case p.full(true, p.taken%len(p.m.Stages[p.stage].Dense)):
 		p.refused("dense", err, pager.ErrHeld.Error())
 	case err != nil:
 		p.t.Fatalf("dense: %v", err)
@@ -104,7 +170,12 @@ func (p *plain) takeDense() {
 		}
 		p.taken++
 		p.dense[d] = st.Dense[d.Record]
-		p.bytes += p.padded(p.dense[d])
+		if d.Pin != p.pinOf(true, d.Record) {
+			p.t.Fatalf("dense record %d of stage %d came from %+v", d.Record, p.stage, d.Pin)
+		}
+		if d.Pin == nil {
+			p.bytes += p.padded(p.dense[d])
+		}
 	}
 }
 
@@ -159,7 +230,7 @@ func (p *plain) next() {
 		if ok || err != nil {
 			p.t.Fatalf("next at the end of stage %d: %+v, %v, %v", p.stage, g, ok, err)
 		}
-	case len(p.groups) == p.banks:
+	case p.full(false, slices.Min(slices.Collect(maps.Keys(p.wanted)))):
 		p.refused("next", err, pager.ErrHeld.Error())
 	case !ok || err != nil:
 		p.t.Fatalf("stage %d, %v wanted: %v, %v", p.stage, p.wanted, ok, err)
@@ -178,11 +249,16 @@ func (p *plain) came(g pager.Group) {
 		if e < g.First {
 			p.t.Fatalf("stage %d: %+v came before expert %d", p.stage, g, e)
 		}
+		if g.Pin != p.pinOf(false, e) {
+			p.t.Fatalf("stage %d: expert %d came from %+v", p.stage, e, g.Pin)
+		}
 		delete(p.wanted, e)
-		p.bytes += p.padded(p.m.Stages[p.stage].Experts[e])
+		if g.Pin == nil {
+			p.bytes += p.padded(p.m.Stages[p.stage].Experts[e])
+		}
 		rows++
 	}
-	if rows == 0 || g.Count > p.group || p.c.Schedule != pager.BeforeRouting && rows != g.Count {
+	if rows == 0 || g.Pin == nil && g.Count > p.group || g.Pin == nil && p.c.Schedule != pager.BeforeRouting && rows != g.Count {
 		p.t.Fatalf("%v, stage %d: %+v came, with %d wanted", p.c.Schedule, p.stage, g, rows)
 	}
 	p.groups[g] = p.stage
@@ -224,18 +300,25 @@ func (p *plain) cancelled() {
 // intact compares all that is held with its source.
 func (p *plain) intact() {
 	for d, rec := range p.dense {
-		if !bytes.Equal(p.mem[d.Off:d.Off+d.Len], p.m.Dense.Bytes(rec)) {
+		if !bytes.Equal(p.memory(d.Pin)[d.Off:d.Off+d.Len], p.m.Dense.Bytes(rec)) {
 			p.t.Fatalf("%s changed while it was held", rec.Name)
 		}
 	}
 	for g, stage := range p.groups {
 		for i, rec := range p.m.Stages[stage].Experts[g.First : g.First+g.Count] {
 			off := g.Off + int64(i)*g.Stride
-			if !bytes.Equal(p.mem[off:off+rec.Len], p.m.Experts.Bytes(rec)) {
+			if !bytes.Equal(p.memory(g.Pin)[off:off+rec.Len], p.m.Experts.Bytes(rec)) {
 				p.t.Fatalf("%s changed while it was held", rec.Name)
 			}
 		}
 	}
+}
+
+func (p *plain) memory(pin *pager.Pin) []byte {
+	if pin != nil {
+		return pin.Mem
+	}
+	return p.mem
 }
 
 func (p *plain) refused(what string, err error, why string) {

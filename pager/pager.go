@@ -59,6 +59,7 @@ type Config struct {
 	Dense    Source // holds the dense records; nil where no stage has any
 	Experts  Source // holds the expert records; nil where no stage has any
 	Arena    *Arena
+	Pins     []*Pin // records that stay in memory; nil: none do
 	Schedule Schedule
 	Readers  int  // reads in flight (Q), at least 1
 	Checksum bool // compare every record with its CRC
@@ -75,7 +76,8 @@ type Config struct {
 // A Pager runs passes over one model, one at a time.
 type Pager struct {
 	c       Config
-	strides []int64 // of each stage's experts, in the file and in a bank
+	strides []int64     // of each stage's experts, in the file and in a bank
+	pins    []stagePins // of each stage
 }
 
 // New checks that every record lies inside its file and fits the arena. Errors name the file, record and offset;
@@ -85,7 +87,11 @@ func New(c Config) (*Pager, error) {
 	c.Pause = cmp.Or(c.Pause, 5*time.Millisecond)
 	c.Grace = cmp.Or(c.Grace, 2*time.Second)
 	p := &Pager{c: c, strides: make([]int64, len(c.Stages))}
-	if err := p.validate(); err != nil {
+	err := p.validate()
+	if err == nil {
+		err = p.pin()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("pager: %w", err)
 	}
 	return p, nil

@@ -38,18 +38,20 @@ type Pass struct {
 	since    time.Time // that inFlight is above 0
 }
 
-// A Span is a dense record in the arena, the caller's until ReleaseDense.
+// A Span is a dense record in memory, the caller's until ReleaseDense.
 type Span struct {
-	Off    int64 // in the arena's memory
+	Pin    *Pin  // in whose memory it lies; nil: the arena's
+	Off    int64 // in that memory
 	Len    int64 // payload bytes
 	Record int   // index in Stage.Dense
 	lease
 }
 
-// A Group is a run of experts in the arena, the caller's until Release: expert First+i lies at Off + i*Stride. At least
+// A Group is a run of experts in memory, the caller's until Release: expert First+i lies at Off + i*Stride. At least
 // one of them is wanted.
 type Group struct {
-	Off          int64 // in the arena's memory
+	Pin          *Pin  // in whose memory it lies; nil: the arena's
+	Off          int64 // in that memory
 	First, Count int
 	Stride       int64
 	lease
@@ -78,6 +80,7 @@ func (s *Pass) Dense(ctx context.Context) (Span, error) {
 	s.taken++
 	s.check()
 	return Span{
+		Pin:    c.pin,
 		Off:    c.off,
 		Len:    s.p.record(c.run).Len,
 		Record: c.first % len(s.stages[c.stage].Dense),
@@ -127,9 +130,11 @@ func (s *Pass) Next(ctx context.Context) (Group, bool, error) {
 	}
 	s.passed = c.first + c.count
 	stride := s.p.strides[c.stage]
-	s.stats.Wasted += s.unwantedBytes(c.run)
+	if c.pin == nil {
+		s.stats.Wasted += s.unwantedBytes(c.run)
+	}
 	s.check()
-	return Group{Off: c.off, First: c.first, Count: c.count, Stride: stride, lease: lease{c, c.use}}, true, nil
+	return Group{Pin: c.pin, Off: c.off, First: c.first, Count: c.count, Stride: stride, lease: lease{c, c.use}}, true, nil
 }
 
 // EndStage moves on to the next stage. What was read for this one and not taken is dropped; what is held stays so.
@@ -162,8 +167,12 @@ func (s *Pass) release(l lease) {
 	if s.closed || l.cell == nil || l.cell.use != l.use || l.cell.state != InUse {
 		return
 	}
-	l.cell.move(InUse, Available)
-	s.work.Broadcast()
+	if l.cell.pin != nil {
+		l.cell.move(InUse, Ready)
+	} else {
+		l.cell.move(InUse, Available)
+		s.work.Broadcast()
+	}
 	s.check()
 }
 

@@ -19,7 +19,7 @@ func (s *Pass) reader(ctx context.Context) {
 			s.work.Wait()
 			continue
 		}
-		r, mem := c.run, s.arena.mem[c.off:]
+		r, mem := c.run, s.arena.memory(c)
 		s.mu.Unlock()
 		err := s.fetch(ctx, r, mem)
 		s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"estream/pager"
@@ -114,6 +115,35 @@ func pad(n, align int64) int64 { return (n + align - 1) / align * align }
 // Geometry is that of the least arena with so many banks and records a group.
 func (m *Model) Geometry(banks, group int) pager.Geometry {
 	return pager.Geometry{Banks: banks, Group: group, Stride: m.stride, DenseSlot: m.slot, Align: m.Align}
+}
+
+// Pins is pins of some of the model's records, experts in runs of 1 to 5.
+func (m *Model) Pins(rng *rand.Rand) []*pager.Pin {
+	var pins []*pager.Pin
+	for l, st := range m.Stages {
+		for i, rec := range st.Dense {
+			if rng.IntN(3) == 0 {
+				pins = append(pins, &pager.Pin{Stage: l, Dense: true, First: i, Count: 1, Mem: m.Memory(pad(rec.Len, m.Align))})
+			}
+		}
+		for i := 0; i < len(st.Experts); {
+			n := min(1+rng.IntN(5), len(st.Experts)-i)
+			if rng.IntN(2) == 0 {
+				last := st.Experts[i+n-1]
+				size := last.Off + pad(last.Len, m.Align) - st.Experts[i].Off
+				pins = append(pins, &pager.Pin{Stage: l, First: i, Count: n, Mem: m.Memory(size)})
+			}
+			i += n
+		}
+	}
+	return pins
+}
+
+// Memory is n bytes of Go's heap at a multiple of the model's alignment.
+func (m *Model) Memory(n int64) []byte {
+	p := make([]byte, n+m.Align)
+	skip := -int64(reflect.ValueOf(p).Pointer()) & (m.Align - 1)
+	return p[skip : skip+n : skip+n]
 }
 
 // Config reads the model through an arena of its own and checks every record. The arena's memory, returned with it, is on

@@ -113,11 +113,21 @@ func (t *table) load(i int) error {
 	}
 	m := t.r.m
 	off, n := m.region.Block(i)
+	mem, kept := t.mem.Bytes(), m.pins.table
+	if kept != nil {
+		mem = kept.mem.Bytes()[off-m.region.Offset:]
+	}
+	if kept != nil && kept.loaded[i] {
+		t.block, t.bytes = i, mem[:n]
+		return nil
+	}
 	rec := pager.Record{Off: off, Len: n, CRC: m.region.Blocks[i], Name: fmt.Sprintf("table %s, block %d", m.region.Name, i)}
 	t.block = -1
-	if err := t.r.pass.Fetch(t.r.ctx, rec, t.mem.Bytes()); err != nil {
+	if err := t.r.pass.Fetch(t.r.ctx, rec, mem); err != nil {
 		return err
 	}
-	t.block, t.bytes = i, t.mem.Bytes()[:n]
+	if t.block, t.bytes = i, mem[:n]; kept != nil {
+		kept.loaded[i] = true
+	}
 	return nil
 }

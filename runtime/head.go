@@ -96,7 +96,7 @@ func (r *run) normed(rows []int32, last int) (map[string]lower.Buffer, error) {
 	}
 	defer r.pass.ReleaseDense(span)
 	dense, _ := m.records(last)
-	if err := r.call(m.norm, m.norm.bound(r.arena, span.Off, dense[0].Factors), env); err != nil {
+	if err := r.call(m.norm, m.norm.bound(r.memory(span.Pin), span.Off, dense[0].Factors), env); err != nil {
 		return nil, err
 	}
 	r.tap(last, env)
@@ -121,7 +121,7 @@ func (r *run) headRun(env map[string]lower.Buffer, n, cols int, factor float32) 
 	}
 	t := ir.Tensor(ir.F32, ir.N(n), ir.N(cols))
 	out := map[string]lower.Buffer{m.proj.graph.Outputs[0].Name: {Mem: mem, Len: lower.Size(t), Type: t}}
-	weights := []lower.Buffer{{Mem: r.arena, Off: span.Off, Len: span.Len, Type: w, Factor: factor}}
+	weights := []lower.Buffer{{Mem: r.memory(span.Pin), Off: span.Off, Len: span.Len, Type: w, Factor: factor}}
 	if err := r.call(m.proj, weights, out, env); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (r *run) layer(l int, c *class) error {
 	defer r.pass.EndStage()
 	defer r.pass.ReleaseDense(span)
 	dense, _ := r.m.records(l)
-	lw := layerWeights{mem: r.arena, off: span.Off, factors: dense[0].Factors}
+	lw := layerWeights{mem: r.memory(span.Pin), off: span.Off, factors: dense[0].Factors}
 	env, err := r.environment(c)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 }
 
 func (r *run) expert(g pager.Group, e int, factors []float32, c *class, rows []int32, w []float32) lower.Expert {
-	record := lower.Buffer{Mem: r.arena, Off: g.Off + int64(e-g.First)*g.Stride, Len: c.expert.Len}
+	record := lower.Buffer{Mem: r.memory(g.Pin), Off: g.Off + int64(e-g.First)*g.Stride, Len: c.expert.Len}
 	return lower.Expert{Record: record, Factors: factors, Rows: rows, W: w}
 }
 

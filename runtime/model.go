@@ -36,7 +36,8 @@ import (
 // Options says how to run a package. The zero Options is right for most uses.
 type Options struct {
 	// Memory bounds the resident bytes of the process while it runs, all
-	// included; 0: the least good arena, and whole batches where they fit.
+	// included. What the batch leaves of it keeps weights in memory from run to
+	// run. 0: the least good arena, and whole batches where they fit.
 	Memory int64
 
 	Schedule pager.Schedule // when reads may begin
@@ -133,6 +134,7 @@ type Model struct {
 
 	turn   chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
 	mem    memories
+	pins   pins
 	closed bool
 }
 
@@ -306,7 +308,7 @@ func (m *Model) Close() error {
 		return nil
 	}
 	m.closed = true
-	errs := []error{m.mem.free()}
+	errs := []error{m.mem.free(), m.pins.free()}
 	for _, s := range []pager.Source{m.experts, m.dense} {
 		if s != nil {
 			errs = append(errs, s.Close())

@@ -24,6 +24,8 @@ type Plan struct {
 	Geometry pager.Geometry
 	Parts    []Part
 
+	share share // what stays in memory
+
 	frame, state int64 // bytes of the largest class's frame, and of a layer's memory
 }
 
@@ -74,7 +76,7 @@ func (m *Model) Plan(b Batch) (Plan, error) {
 // plan tries the fastest shapes first and takes the first that fits.
 func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, Readers: cmp.Or(m.opt.Readers, 2)}
-	program, budget := max(0, residentBytes()-m.mem.bytes()), cmp.Or(m.opt.Memory, mostBytes)
+	program, budget := max(0, residentBytes()-m.mem.bytes()-m.pins.bytes()), cmp.Or(m.opt.Memory, mostBytes)
 	var least Plan
 	for _, g := range m.geometries() {
 		for _, chunk := range m.chunks(tokens) {
@@ -82,7 +84,11 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 			if err := m.measure(&p, program, collect); err != nil {
 				return p, err
 			}
-			if p.Bytes() <= budget {
+			if left := budget - p.Bytes(); left >= 0 {
+				if m.opt.Memory > 0 {
+					p.share = m.share(left)
+					p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
+				}
 				return p, nil
 			}
 			if least.Tokens == 0 || p.Bytes() < least.Bytes() {

@@ -94,11 +94,12 @@ func (r *run) whole(b Batch, positions []int32, res *Result) (stats pager.Stats,
 // abandon gives up the memory of a pass that a hanging read may still write to;
 // it is freed when that read returns.
 func (m *Model) abandon(p *pager.Pass) {
-	held := m.mem
-	m.mem = nil
+	held, kept := m.mem, m.pins
+	m.mem, m.pins = nil, pins{}
 	go func() {
 		<-p.Done()
 		_ = held.free() // nobody is left to tell
+		_ = kept.free()
 	}()
 }
 
@@ -156,7 +157,10 @@ func (r *run) start(positions int) error {
 		weights = m.device
 	}
 	g := r.plan.Geometry
-	var err error
+	err := m.pins.keep(m, weights, r.plan.share)
+	if err != nil {
+		return err
+	}
 	if r.arena, err = m.mem.get(weights, "arena", max(g.Bytes(), g.Align), g.Align); err != nil {
 		return err
 	}
@@ -165,7 +169,7 @@ func (r *run) start(positions int) error {
 		return err
 	}
 	p, err := pager.New(pager.Config{
-		Stages: m.stages, Dense: m.dense, Experts: m.experts, Arena: arena,
+		Stages: m.stages, Dense: m.dense, Experts: m.experts, Arena: arena, Pins: m.pins.list(),
 		Schedule: m.opt.Schedule, Readers: r.plan.Readers, Checksum: true, Trace: m.opt.Trace,
 	})
 	if err != nil {
@@ -177,6 +181,14 @@ func (r *run) start(positions int) error {
 	heads := (positions + r.plan.Head - 1) / r.plan.Head
 	r.pass, err = p.Start(r.ctx, heads)
 	return err
+}
+
+// memory is where a record lies that the pager handed over.
+func (r *run) memory(p *pager.Pin) lower.Mem {
+	if p != nil {
+		return r.m.pins.memory(p)
+	}
+	return r.arena
 }
 
 // forward is the whole computation.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"estream/ir"
 	"estream/lower"
@@ -12,8 +13,15 @@ import (
 
 // headRuns says how the head's matrix is cut into records.
 type headRuns struct {
-	columns int       // of a run; the last may have fewer
-	factors []float32 // one a run
+	columns int // of a run; the last may have fewer
+	runs    []headRun
+}
+
+// A headRun is one record of the head's weights.
+type headRun struct {
+	columns int
+	weights []passes.RecordWeight // in the order of the graph's
+	factors []float32
 }
 
 // bindEnds checks the embedding table and the records of the head.
@@ -59,9 +67,28 @@ func (m *Model) bindRuns(runs []layout.Record, proj passes.Record, packing lower
 		if err := checkRecord(r, want, passes.HeadProj); err != nil {
 			return err
 		}
-		m.headers.factors = append(m.headers.factors, r.Factors[0])
+		m.headers.runs = append(m.headers.runs, m.headRun(cols, want, r.Factors))
 	}
 	return nil
+}
+
+// headRun puts a record's weights in the order of the graph's.
+func (m *Model) headRun(columns int, rec passes.Record, factors []float32) headRun {
+	run := headRun{columns: columns}
+	for _, w := range m.proj.graph.Weights() {
+		i := slices.IndexFunc(rec.Weights, func(r passes.RecordWeight) bool { return r.Name == w.Name })
+		run.weights, run.factors = append(run.weights, rec.Weights[i]), append(run.factors, factors[i])
+	}
+	return run
+}
+
+// bound is the run's weights in a record that lies at off.
+func (h headRun) bound(mem lower.Mem, off int64) []lower.Buffer {
+	var out []lower.Buffer
+	for i, w := range h.weights {
+		out = append(out, lower.Buffer{Mem: mem, Off: off + w.Offset, Len: w.Size, Type: w.Type, Factor: h.factors[i]})
+	}
+	return out
 }
 
 // HeadPanel is what the columns of a run of the head are a multiple of, the last

@@ -52,9 +52,9 @@ func (r *run) logits(rows []int32, all []float32, from, last int) ([]float32, er
 	if err != nil {
 		return nil, err
 	}
-	for i, factor := range m.headers.factors {
-		cols := min(m.headers.columns, m.vocab-i*m.headers.columns)
-		part, err := r.headRun(env, n, cols, factor)
+	for i, run := range m.headers.runs {
+		cols := run.columns
+		part, err := r.headRun(env, n, run)
 		if err != nil {
 			return nil, fmt.Errorf("run %d: %w", i, err)
 		}
@@ -104,7 +104,7 @@ func (r *run) normed(rows []int32, last int) (map[string]lower.Buffer, error) {
 }
 
 // headRun multiplies by one run of the head's panels.
-func (r *run) headRun(env map[string]lower.Buffer, n, cols int, factor float32) ([]float32, error) {
+func (r *run) headRun(env map[string]lower.Buffer, n int, run headRun) ([]float32, error) {
 	m := r.m
 	mem, err := m.mem.get(m.host, "head out", int64(r.plan.Head)*int64(m.headers.columns)*4, lower.Align)
 	if err != nil {
@@ -115,14 +115,9 @@ func (r *run) headRun(env map[string]lower.Buffer, n, cols int, factor float32) 
 		return nil, err
 	}
 	defer r.pass.ReleaseDense(span)
-	w, err := lower.Dims{"P": cols}.Bind(m.proj.graph.Weights()[0].Type)
-	if err != nil {
-		return nil, err
-	}
-	t := ir.Tensor(ir.F32, ir.N(n), ir.N(cols))
+	t := ir.Tensor(ir.F32, ir.N(n), ir.N(run.columns))
 	out := map[string]lower.Buffer{m.proj.graph.Outputs[0].Name: {Mem: mem, Len: lower.Size(t), Type: t}}
-	weights := []lower.Buffer{{Mem: r.memory(span.Pin), Off: span.Off, Len: span.Len, Type: w, Factor: factor}}
-	if err := r.call(m.proj, weights, out, env); err != nil {
+	if err := r.call(m.proj, run.bound(r.memory(span.Pin), span.Off), out, env); err != nil {
 		return nil, err
 	}
 	return lower.F32(out[m.proj.graph.Outputs[0].Name].Bytes()), nil

@@ -201,8 +201,10 @@ func (m *Model) checkHead() error {
 	if err := s.takes(g); err != nil {
 		return err
 	}
-	if w := g.Weights(); len(w) != 1 || w[0].Type.Rank() != 2 || w[0].Type.Dims[0] != ir.P {
-		return fmt.Errorf("module: graph head.proj must have one weight, with a row for each of %s", ir.P)
+	for _, w := range g.Weights() {
+		if w.Type.Rank() == 0 || w.Type.Dims[0] != ir.P {
+			return fmt.Errorf("module: graph head.proj: weight %s is %s, and not a row for each of %s", w.Name, w.Type, ir.P)
+		}
 	}
 	want := ir.Tensor(ir.F32, ir.L, ir.P)
 	if len(g.Outputs) != 1 || !g.Outputs[0].Type.Equal(want) {

@@ -16,6 +16,8 @@ type pool struct {
 	set     *kernel.Set
 	done    <-chan struct{} // closed when the Run under way is cancelled
 	team    team
+	counts  bool         // the team's time is counted
+	idle    atomic.Int64 // nanoseconds; see count
 
 	busy   atomic.Bool // a loop is under way
 	x      *Exec
@@ -27,7 +29,7 @@ type pool struct {
 
 const (
 	forkCost  = 1 << 13 // nanoseconds of work from which a loop is worth several goroutines
-	pieceCost = 1 << 12 // that a piece of a loop should have, at least
+	pieceCost = 1 << 17 // that a piece of a loop should have, at least
 )
 
 func newPool(threads int, set *kernel.Set) *pool {
@@ -58,7 +60,7 @@ func (p *pool) loop(x *Exec, n, cost int, f part) error {
 	p.failed.Store(false)
 	p.team.open()
 	p.take()
-	p.team.close()
+	p.join()
 	p.x, p.f = nil, nil
 	if p.failed.Load() {
 		return f(x, 0, n)

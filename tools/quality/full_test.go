@@ -22,15 +22,11 @@ func TestFull(t *testing.T) {
 	if *goldens == "" {
 		t.Skip("takes minutes and a model from outside the repository: give -goldens DIR, the folder that holds trained/")
 	}
-	dir := *goldens
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join("..", "..", dir)
-	}
 	table := new(strings.Builder)
 	defer func() { fmt.Print("\n", table, "\n") }()
 	table.WriteString("| model | encoding | weights, MiB | packed in, s | loss, all blocks (reference; worst block) | perplexity, 16 blocks (reference) | KL from f32 (reference; ratio) | same top-1 (reference) | acc (reference) | acc_norm (reference) | items in, s |\n")
 	table.WriteString("|" + strings.Repeat(" --- |", 11) + "\n")
-	for _, dir := range []string{"../../testdata/trained-small", filepath.Join(dir, "trained")} {
+	for _, dir := range []string{"../../testdata/trained-small", filepath.Join(fromRoot(*goldens), "trained")} {
 		t.Run(filepath.Base(dir), func(t *testing.T) { full(t, loadTrained(t, dir), table) })
 	}
 }

@@ -73,6 +73,9 @@ func (j *job) write(ctx context.Context, w *layout.Writer, m maker) (err error) 
 	if err := j.run(ctx, w, m); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil { // that came too late to stop the last record
+		return err
+	}
 	for _, c := range j.companions {
 		if err := c.write(w); err != nil {
 			return err

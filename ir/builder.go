@@ -177,6 +177,9 @@ func (b *Builder) Concat(xs ...*Value) *Value { return b.Op(Concat, nil, xs...) 
 // TopK appends TopK: the places of the k largest.
 func (b *Builder) TopK(x *Value, k int) *Value { return b.Op(TopK, TopKAttr{k}, x) }
 
+// OneHot appends OneHot: 1 at the places of n that ids names.
+func (b *Builder) OneHot(ids *Value, n int) *Value { return b.Op(OneHot, OneHotAttr{n}, ids) }
+
 // Gather appends Gather: elements of the last axis.
 func (b *Builder) Gather(x, ids *Value) *Value { return b.Op(Gather, nil, x, ids) }
 
@@ -184,9 +187,7 @@ func (b *Builder) Gather(x, ids *Value) *Value { return b.Op(Gather, nil, x, ids
 func (b *Builder) Reshape(x *Value, dims ...Dim) *Value { return b.Op(Reshape, ReshapeAttr{dims}, x) }
 
 // RoPE rotates x [T,H,D] by the step's positions.
-func (b *Builder) RoPE(x *Value, s Step, theta float64, interleaved bool) *Value {
-	return b.Op(RoPE, RoPEAttr{theta, interleaved}, x, s.Pos)
-}
+func (b *Builder) RoPE(x *Value, s Step, a RoPEAttr) *Value { return b.Op(RoPE, a, x, s.Pos) }
 
 // Append adds the step's rows to the parts of a growing state.
 func (b *Builder) Append(state *Value, s Step, rows ...*Value) *Value {

@@ -117,8 +117,8 @@ func inferRoPE(a []Type, attr any) (Type, error) {
 	if x.Rank() != 3 || pos.Rank() != 1 || pos.Dims[0] != x.Dims[0] || x.Last().Sym != "" || x.Last().N%2 != 0 {
 		return Type{}, fmt.Errorf("want x [T,H,even D] and pos [T], got %s and %s", x, pos)
 	}
-	if theta := attr.(RoPEAttr).Theta; !(theta > 0) {
-		return Type{}, fmt.Errorf("theta=%v is not positive", theta)
+	if a := attr.(RoPEAttr); !(a.Theta > 0 && a.Factor >= 0 && a.Scale >= 0) {
+		return Type{}, fmt.Errorf("theta=%v is not positive, or factor=%v or scale=%v is negative", a.Theta, a.Factor, a.Scale)
 	}
 	return x.WithDType(F32), wantFloat("x", x)
 }
@@ -128,6 +128,13 @@ func inferTopK(a []Type, attr any) (Type, error) {
 		return Type{}, fmt.Errorf("k=%d is out of range for %s", k, a[0])
 	}
 	return a[0].WithLast(N(attr.(TopKAttr).K)).WithDType(I32), wantFloat("operand", a[0])
+}
+
+func inferOneHot(a []Type, attr any) (Type, error) {
+	if n := attr.(OneHotAttr).N; n < 1 {
+		return Type{}, fmt.Errorf("n=%d is not positive", n)
+	}
+	return a[0].WithLast(N(attr.(OneHotAttr).N)).WithDType(F32), nil
 }
 
 func inferGather(a []Type, _ any) (Type, error) {

@@ -35,13 +35,13 @@ func sample(t testing.TB) *ir.Module {
 	kv := b.Input("kv", ir.StateOf(ir.Grow, ir.Tensor(ir.F32, ir.S, ir.N(2), ir.N(4)), ir.Tensor(ir.BF16, ir.S, ir.N(2), ir.N(4))))
 	win := b.Input("win", ir.StateOf(ir.Window, ir.Tensor(ir.F32, ir.B, ir.N(2), ir.N(8))))
 	x := b.RMSNorm(b.Embed(b.Weight("table.weight"), ids), "norm", 1e-5)
-	q := b.RoPE(b.Reshape(b.Linear(x, "q"), ir.T, ir.N(2), ir.N(4)), s, 1e4, false)
+	q := b.RoPE(b.Reshape(b.Linear(x, "q"), ir.T, ir.N(2), ir.N(4)), s, ir.RoPEAttr{Theta: 1e4, Factor: 40, Low: 1.5, High: 6, Scale: 0.5})
 	kv2 := b.Append(kv, s, q, q)
 	x = b.Sub(x, b.Reshape(b.Attention(q, kv2, s, 0.5, 0), ir.T, ir.N(8)))
 	y, win2 := b.Conv(b.Clamp(x, 8), "taps", win, s)
 	p := b.Softmax(b.Linear(y, "router"))
 	top := b.TopK(p, 2)
-	w := b.Gather(p, top)
+	w := b.Mul(b.Gather(p, top), b.Slice(b.OneHot(top, 4), 0, 2))
 	w = b.Div(w, b.Affine(b.Sum(w), 1, 1e-6))
 	y = b.Add(y, b.Experts(y, top, w, func(e *ir.Builder, x *ir.Value) *ir.Value {
 		return e.Linear(e.Mul(e.SiLU(e.Linear(x, "gate")), e.Linear(x, "up")), "down")
@@ -167,6 +167,8 @@ func TestParseErrors(t *testing.T) {
 		{"graph m\n  %1 = input : f32[T+x]\n  return", `ir text, line 2: bad dim "T+x"`},
 		{"graph m\n  %1 = input : grow(f32[S,4]\n  return", `ir text, line 2: bad type "grow(f32[S,4]": want grow(TYPES)`},
 		{"graph m\n  %1 = input : f32[4]\n  %2 = clamp %1 : f32[4]\n  return", "ir text, line 3: clamp takes 1 attribute fields, got 0"},
+		{"graph m\n  %1 = input : f32[T,1,4]\n  %2 = input : i32[T]\n  %3 = rope %1 %2 theta=4 interleaved=true low=1 factor=2 : f32[T,1,4]\n  return", `ir text, line 4: rope: attribute field "low", want "factor"`},
+		{"graph m\n  %1 = input : f32[T,1,4]\n  %2 = input : i32[T]\n  %3 = rope %1 %2 theta=4 interleaved=true turn=1 : f32[T,1,4]\n  return", "ir text, line 4: rope takes 2 attribute fields, got 3"},
 		{"graph m\n  %1 = input : f32[4]\n  %2 = clamp %1 limit=NaN : f32[4]\n  return", `ir text, line 3: clamp: limit: bad value "NaN"`},
 		{"graph m\n  %1 = input : f32[4]\n", "ir text: graph m does not return"},
 		{"  %1 = input : f32[4]\n", `ir text, line 1: "%1" stands outside its graph`},

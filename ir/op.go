@@ -16,7 +16,9 @@ type Op struct {
 	Operands string
 
 	// Attr is a value of the attribute's struct type; nil for none. Its fields
-	// are ints, float64s, bools, strings without spaces, DTypes or []Dims.
+	// are ints, float64s, bools, strings without spaces, DTypes or []Dims. One
+	// tagged ir:"omitzero" is not printed while it is zero, so that an attribute
+	// grows without changing older text.
 	Attr any
 
 	// Infer returns the result's type, or why the operands do not fit. It may
@@ -103,8 +105,9 @@ var attrKinds = map[reflect.Type]bool{
 }
 
 type attrField struct {
-	name  string
-	value reflect.Value
+	name     string
+	value    reflect.Value
+	omitzero bool
 }
 
 // attrFields lists the fields of an attribute, those of embedded structs too.
@@ -114,7 +117,7 @@ func attrFields(v reflect.Value) []attrField {
 		if f := v.Type().Field(i); f.Anonymous {
 			fields = append(fields, attrFields(v.Field(i))...)
 		} else {
-			fields = append(fields, attrField{strings.ToLower(f.Name), v.Field(i)})
+			fields = append(fields, attrField{strings.ToLower(f.Name), v.Field(i), f.Tag.Get("ir") == "omitzero"})
 		}
 	}
 	return fields

@@ -9,9 +9,18 @@ type (
 	ReshapeAttr struct{ Dims []Dim }       // the result's extents
 	SliceAttr   struct{ From, To int }     // of the last axis, To excluded
 	TopKAttr    struct{ K int }            // how many are kept
-	RoPEAttr    struct {                   // rotary embedding of Su et al. 2021
+	OneHotAttr  struct{ N int }            // how many places there are
+	// Rotary embedding of Su et al. 2021, and what stretches it to more positions
+	// (Peng et al. 2023): pair i of D/2 turns by f = Theta^(-2i/D) a position, of
+	// which the share r goes at f/Factor. r rises from 0 at i = Low to 1 at High; where
+	// High is not above Low, it is 1 from Low on.
+	RoPEAttr struct {
 		Theta       float64 // base of the frequencies
 		Interleaved bool    // pairs are (2i, 2i+1); otherwise (i, i+D/2)
+		Factor      float64 `ir:"omitzero"` // by which pairs turn slower; 0: none does
+		Low         float64 `ir:"omitzero"`
+		High        float64 `ir:"omitzero"`
+		Scale       float64 `ir:"omitzero"` // multiplies the result; 0: 1
 	}
 	AttentionAttr struct {
 		Scale  float64 // multiplies q·k
@@ -45,6 +54,7 @@ var (
 	Concat    = &Op{Name: "concat", Operands: "t+", Infer: inferConcat, Doc: "operands joined along the last axis"}
 	RoPE      = &Op{Name: "rope", Operands: "ti", Attr: RoPEAttr{}, Infer: inferRoPE, Doc: "x [T,H,D] rotated by position pos [T]"}
 	TopK      = &Op{Name: "topk", Operands: "t", Attr: TopKAttr{}, Infer: inferTopK, Doc: "i32[...,k]: places of the k largest, largest first, ties to the lower place; NaN is an error"}
+	OneHot    = &Op{Name: "onehot", Operands: "i", Attr: OneHotAttr{}, Infer: inferOneHot, Doc: "f32[...,n]: 1 at the places that ids [...,k] names, 0 elsewhere"}
 	Gather    = &Op{Name: "gather", Operands: "ti", Infer: inferGather, Doc: "x[..., ids[..., j]] along the last axis"}
 	Append    = &Op{Name: "append", Operands: "siiit+", Attr: InplaceAttr{}, Infer: inferAppend, Doc: "state (grow), seq, past, base, tensors: row base[b]+past[b]+i of each part becomes row i of sequence b, rounded to the part's type"}
 	Attention = &Op{Name: "attention", Operands: "tsiiiii", Attr: AttentionAttr{}, Infer: inferAttention, Doc: "f32[T,H,Dv]: q [T,H,D], state (keys, values), pos [T], seq, past, base, parent: causal attention within each sequence and its parent's prefix"}
@@ -74,7 +84,7 @@ var (
 // interpreter and the host its functions (interp.Options.Ops, host.Options.Ops).
 func CoreOps() []*Op {
 	return []*Op{Input, Weight, Embed, MatMul, Add, Sub, Mul, Div, Affine, Sum, SiLU, Sigmoid, Clamp, Softmax, RMSNorm, Reshape, Slice, Concat,
-		RoPE, TopK, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked}
+		RoPE, TopK, OneHot, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked}
 }
 
 // Core returns the set of this package's ops together with more.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -169,7 +170,10 @@ func parseAttr(op *Op, toks []string) (any, error) {
 		return nil, nil
 	}
 	attr := reflect.New(reflect.TypeOf(op.Attr)).Elem()
-	fields := attrFields(attr)
+	fields := slices.DeleteFunc(attrFields(attr), func(f attrField) bool {
+		given := func(tok string) bool { return strings.HasPrefix(tok, f.name+"=") }
+		return f.omitzero && !slices.ContainsFunc(toks, given)
+	})
 	if len(toks) != len(fields) {
 		return nil, fmt.Errorf("%s takes %d attribute fields, got %d", op, len(fields), len(toks))
 	}

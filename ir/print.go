@@ -64,7 +64,9 @@ func (v *Value) line() string {
 	s += " = " + v.Op.Name + refs(v.Args)
 	if v.Attr != nil {
 		for _, f := range attrFields(reflect.ValueOf(v.Attr)) {
-			s += " " + f.name + "=" + formatField(f.value)
+			if !f.omitzero || !f.value.IsZero() {
+				s += " " + f.name + "=" + formatField(f.value)
+			}
 		}
 	}
 	s += " : " + v.Type.String()

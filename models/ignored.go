@@ -5,9 +5,10 @@ package models
 // is neither here, nor in a family's own list, nor read is refused: a published
 // model's keys are few and known when its family is written, so a new one is
 // news, and the cost of ignoring it would be wrong answers without a sign.
+// quantization_config is the checkpoint's to obey: it gives weights or none.
 func ignored() []string {
 	return []string{
-		"_name_or_path", "architectures", "auto_map", "dtype", "model_type", "torch_dtype", "transformers_version",
+		"_name_or_path", "architectures", "auto_map", "dtype", "model_type", "quantization_config", "torch_dtype", "transformers_version",
 		"attention_dropout", "embd_pdrop", "hidden_dropout", "initializer_range", "resid_pdrop", "router_aux_loss_coef",
 		"output_attentions", "output_hidden_states", "output_router_logits", "return_dict", "use_cache",
 		"bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "tokenizer_class",

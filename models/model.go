@@ -54,6 +54,9 @@ func Open(ckpt checkpoint.Checkpoint, families []Family) (*Model, error) {
 	}
 	m.tie()
 	m.Notes = append(m.Notes, c.defaults()...)
+	if n, ok := ckpt.(checkpoint.Noter); ok {
+		m.Notes = append(m.Notes, n.Notes()...)
+	}
 	if err := m.resolve(module); err != nil {
 		return nil, err
 	}
@@ -101,10 +104,21 @@ func (m *Model) source(weight string, layer, expert int) (Source, checkpoint.Ten
 			return s, t, true
 		}
 	}
-	if len(w.From) == 0 {
-		return Source{Name: weight}, checkpoint.Tensor{}, false
+	return m.usual(weight), checkpoint.Tensor{}, false
+}
+
+// usual returns where a weight that is not there would be, in the spelling of the others.
+func (m *Model) usual(weight string) Source {
+	from := m.weights[weight].From
+	if len(from) == 0 {
+		return Source{Name: weight}
 	}
-	return w.From[0], checkpoint.Tensor{}, false
+	_, gguf := m.tensors["token_embd.weight"]
+	_, norm := m.tensors["output_norm.weight"]
+	if i := slices.IndexFunc(from, Source.gguf); (gguf || norm) && i >= 0 {
+		return from[i]
+	}
+	return from[0]
 }
 
 // Read reads rows [row, row+rows) of a weight: of its first extent, so that a
@@ -112,24 +126,24 @@ func (m *Model) source(weight string, layer, expert int) (Source, checkpoint.Ten
 // and expert are ignored by weights that have none. A weight that is stacked is
 // read with the whole of its expert each time, whatever rows are asked for.
 func (m *Model) Read(ctx context.Context, weight string, layer, expert int, row, rows int, dst []float32) error {
-	if err := m.read(ctx, weight, layer, expert, row, rows, dst); err != nil {
+	if err := m.read(ctx, weight, layer, expert, row, rows, block{values: dst}); err != nil {
 		return fmt.Errorf("models: weight %s, layer %d, expert %d: %w", weight, layer, expert, err)
 	}
 	return nil
 }
 
-func (m *Model) read(ctx context.Context, weight string, layer, expert int, row, rows int, dst []float32) error {
+func (m *Model) read(ctx context.Context, weight string, layer, expert int, row, rows int, dst block) error {
 	shape := m.shapes[weight]
 	s, t, ok := m.source(weight, layer, expert)
 	if len(shape) == 0 || !ok {
 		return errors.New("no such weight")
 	}
-	v := view{ckpt: m.ckpt, name: t.Name, source: s, expert: expert, rows: shape[0], width: 1}
+	v := view{ckpt: m.ckpt, name: t.Name, source: s, expert: expert, rows: shape[0], width: 1, head: m.Config.HeadDim}
 	for _, n := range shape[1:] {
 		v.width *= n
 	}
-	if row < 0 || rows < 0 || rows > v.rows-row || rows*v.width != len(dst) {
-		return fmt.Errorf("rows %d to %d of %v do not fit %d elements", row, row+rows, shape, len(dst))
+	if row < 0 || rows < 0 || rows > v.rows-row || rows*v.width != dst.len() {
+		return fmt.Errorf("rows %d to %d of %v do not fit %d elements", row, row+rows, shape, dst.len())
 	}
 	return v.read(ctx, row, rows, dst)
 }

@@ -1,9 +1,9 @@
 package models
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,45 +15,45 @@ import (
 type resolver struct {
 	m       *Model
 	used    map[string]bool
-	inexact problems
 	missing problems
 	shapes  problems
 	unused  problems
-	skipped problems
+	opaque  map[string]*problems // by what is wrong
+	skipped map[string]*problems // by why
 }
 
 // resolve finds all that is wrong at once, and reads nothing.
 func (m *Model) resolve(module *ir.Module) error {
-	r := &resolver{m: m, used: map[string]bool{}}
+	r := &resolver{m: m, used: map[string]bool{}, opaque: map[string]*problems{}, skipped: map[string]*problems{}}
 	r.graph(module.Graph("embed"), 0)
 	for l, name := range module.Layers {
 		r.graph(module.Graph(name), l)
 	}
 	r.graph(module.Graph("head"), 0)
 	r.rest()
-	if r.skipped.n > 0 {
-		m.note("skipped, for they follow from config.json: %s", r.skipped)
+	for _, why := range slices.Sorted(maps.Keys(r.skipped)) {
+		m.note("skipped, %s: %s", why, r.skipped[why])
 	}
 	return r.err()
 }
 
 func (r *resolver) err() error {
 	text, sep := "models: the checkpoint of architecture "+strings.Join(r.m.Config.Architectures, ", "), ": "
-	for _, p := range []struct {
-		problems    problems
-		sep, format string
-	}{
-		{r.missing, " ", "has no tensor %s"},
-		{r.inexact, "", "%s: codes, whose scales are not applied"},
-		{r.shapes, "", "%s"},
-		{r.unused, "", "nothing reads tensor %s"},
-	} {
-		if p.problems.n == 0 {
-			continue
+	add := func(p problems, before, after string) {
+		if p.n > 0 {
+			text += sep + before + p.String() + after
+			sep = "; "
 		}
-		text += cmp.Or(p.sep, sep) + fmt.Sprintf(p.format, p.problems)
-		sep = "; "
 	}
+	if r.missing.n > 0 {
+		sep = " "
+	}
+	add(r.missing, "has no tensor ", "")
+	for _, why := range slices.Sorted(maps.Keys(r.opaque)) {
+		add(*r.opaque[why], "", ": "+why)
+	}
+	add(r.shapes, "", "")
+	add(r.unused, "nothing reads tensor ", "")
 	if sep == ": " {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (r *resolver) weight(name string, layer, expert int) {
 	}
 }
 
-// shape checks a tensor's extents. Tables of tokens may have more rows than
+// shape checks a tensor's extents, those of 1 there or not. Tables of tokens may have more rows than
 // there are tokens: trainers pad them. The rows past the last are never read.
 func (r *resolver) shape(name string, s Source, t checkpoint.Tensor) {
 	w := r.m.weights[name]
@@ -105,7 +105,7 @@ func (r *resolver) shape(name string, s Source, t checkpoint.Tensor) {
 		return
 	}
 	want := s.stored(dims, r.m.Config.NumExperts)
-	if slices.Equal(want, t.Shape) {
+	if slices.Equal(want, t.Shape) || slices.Equal(s.stored(r.m.Config.shape(w), r.m.Config.NumExperts), t.Shape) {
 		return
 	}
 	padded := strings.HasPrefix(w.Extents, "V,") && s == Source{Name: s.Name} && len(t.Shape) == len(want) &&
@@ -124,14 +124,17 @@ func (r *resolver) rest() {
 	for _, t := range r.m.ckpt.Tensors() {
 		switch {
 		case r.used[t.Name]:
+		case t.Aside != "":
+			of(r.skipped, t.Aside).add(func() string { return t.Name })
+			continue
 		case derived(t.Name):
-			r.skipped.add(func() string { return t.Name })
+			of(r.skipped, "for they follow from config.json").add(func() string { return t.Name })
 			continue
 		default:
 			r.unused.add(func() string { return fmt.Sprintf("%.200q", t.Name) + r.m.nearest(t.Name) })
 		}
-		if !t.DType.Exact() {
-			r.inexact.add(func() string { return fmt.Sprintf("tensor %.200q is %s", t.Name, t.DType) })
+		if t.Opaque != "" {
+			of(r.opaque, t.Opaque).add(func() string { return fmt.Sprintf("tensor %.200q is %s", t.Name, t.DType) })
 		}
 	}
 }
@@ -153,6 +156,14 @@ func dtype(d checkpoint.DType) ir.DType {
 type problems struct {
 	n     int
 	first []string
+}
+
+// of returns the problems of one kind.
+func of(kinds map[string]*problems, kind string) *problems {
+	if kinds[kind] == nil {
+		kinds[kind] = &problems{}
+	}
+	return kinds[kind]
 }
 
 func (p *problems) add(text func() string) {

@@ -53,10 +53,7 @@ func (s *Settings) Refuse(key, want string) {
 func (s *Settings) Int(key string, def int) int { return s.intIn(key, def, 0, math.MaxInt32) }
 
 func (s *Settings) intIn(key string, def, least, most int) int {
-	return get(s, key, def, fmt.Sprintf("a whole number from %d to %d", least, most), func(v any) (int, bool) {
-		f, ok := number(v)
-		return int(f), ok && f >= float64(least) && f <= float64(most) && f == math.Trunc(f)
-	})
+	return get(s, key, def, fmt.Sprintf("a whole number from %d to %d", least, most), func(v any) (int, bool) { return whole(v, least, most) })
 }
 
 // Float returns a finite number that is not negative.
@@ -71,6 +68,28 @@ func (s *Settings) floatIn(key string, def float64, want string, ok func(float64
 	})
 }
 
+// Size returns a whole number from least to most; without one the key is refused.
+func (s *Settings) Size(key string, least, most int) int {
+	if !s.Has(key) {
+		s.Refuse(key, fmt.Sprintf("a whole number from %d to %d", least, most))
+		return 0
+	}
+	return s.intIn(key, 0, least, most)
+}
+
+// Only refuses a key that is there with another value: the family knows this one alone.
+func (s *Settings) Only(key string, value any) {
+	if !s.Has(key) {
+		return
+	}
+	s.read[key] = true
+	n, isNumber := number(s.values[key])
+	if want, is := value.(int); is && isNumber && n == float64(want) || s.values[key] == value {
+		return
+	}
+	s.Refuse(key, show(value))
+}
+
 // Bool returns true or false.
 func (s *Settings) Bool(key string, def bool) bool {
 	return get(s, key, def, "true or false", func(v any) (bool, bool) { b, ok := v.(bool); return b, ok })
@@ -83,15 +102,25 @@ func (s *Settings) String(key, def string) string {
 
 // Strings returns a list of texts; nil if there is none.
 func (s *Settings) Strings(key string) []string {
-	return get(s, key, nil, "a list of texts", func(v any) ([]string, bool) {
+	return get(s, key, nil, "a list of texts", listOf(func(v any) (string, bool) { t, ok := v.(string); return t, ok }))
+}
+
+// Ints returns a list of whole numbers from 0 to most; nil if there is none.
+func (s *Settings) Ints(key string, most int) []int {
+	return get(s, key, nil, fmt.Sprintf("a list of whole numbers from 0 to %d", most), listOf(func(v any) (int, bool) { return whole(v, 0, most) }))
+}
+
+// listOf converts lists by what converts their elements.
+func listOf[T any](element func(any) (T, bool)) func(any) ([]T, bool) {
+	return func(v any) ([]T, bool) {
 		list, ok := v.([]any)
-		texts := []string{}
+		out := []T{}
 		for _, e := range list {
-			t, is := e.(string)
-			texts, ok = append(texts, t), ok && is
+			x, is := element(e)
+			out, ok = append(out, x), ok && is
 		}
-		return texts, ok
-	})
+		return out, ok
+	}
 }
 
 // Object returns the settings of an object; nil, which reads as all defaults, if there is none.
@@ -142,6 +171,11 @@ func none(def any) bool {
 		return d == ""
 	}
 	return true
+}
+
+func whole(v any, least, most int) (int, bool) {
+	f, ok := number(v)
+	return int(f), ok && f >= float64(least) && f <= float64(most) && f == math.Trunc(f)
 }
 
 func number(v any) (float64, bool) {

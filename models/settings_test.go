@@ -22,13 +22,12 @@ func TestUnreadSettings(t *testing.T) {
 		{map[string]any{"rope_parameters": map[string]any{"rope_type": "default"}, "partial_rotary_factor": 1.0, "own_training_key": 3}, ""},
 		{map[string]any{"mlp_bias": false, "use_sliding_window": false, "moe_intermediate_size": 4}, ""},
 		{map[string]any{"rope_interleave": false, "own_flag": false}, "config.json: own_flag is false; config.json: rope_interleave is false"},
-		{map[string]any{"rope_parameters": map[string]any{"mlp_bias": false, "truncate": false}}, `config.json: rope_scaling is {"mlp_bias":false,"truncate":false}`},
+		{map[string]any{"rope_parameters": map[string]any{"mlp_bias": false, "truncate": false}}, "config.json: rope_scaling.truncate is false"},
 		{map[string]any{"moe_intermediate_size": 2}, "config.json: moe_intermediate_size is 2"},
 		{map[string]any{"attention_bias": true}, "config.json: attention_bias is true"},
 		{map[string]any{"hidden_act": "gelu", "sliding_window": 4096}, `config.json: hidden_act is "gelu"; config.json: sliding_window is 4096`},
 		{map[string]any{"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor is 0.5"},
-		{map[string]any{"rope_scaling": map[string]any{"type": "linear", "factor": 2}}, `config.json: rope_scaling is {"factor":2,"rope_type":"linear"}`},
-		{map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn"}}, `config.json: rope_scaling is {"rope_type":"yarn"}`},
+		{map[string]any{"rope_scaling": map[string]any{"type": "linear", "factor": 2, "beta_fast": 32}}, `config.json: rope_scaling.beta_fast is 32`},
 		{map[string]any{"layer_types": []string{"sliding_attention", "full_attention", "sliding_attention", "full_attention"}},
 			`config.json: layer_types is ["sliding_attention","full_attention","sliding_attention"...`},
 	} {
@@ -44,13 +43,14 @@ func TestUnreadSettings(t *testing.T) {
 }
 
 func TestAccessors(t *testing.T) {
-	edits := map[string]any{"i": 3, "f": 0.25, "b": true, "s": "greedy", "list": []string{"conv", "attn"}, "null": nil, "rope_scaling": map[string]any{"type": "yarn", "factor": 40, "extra": 1}}
+	edits := map[string]any{"i": 3, "f": 0.25, "b": true, "s": "greedy", "list": []string{"conv", "attn"}, "null": nil, "rope_scaling": map[string]any{"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "extra": 1}, "ints": []int{0, 3}}
 	f := toy()
 	f.Config = func(c *models.Config) {
 		require.Equal(t, []any{3, 0.25, true, "greedy"}, []any{c.Int("i", 0), c.Float("f", 0), c.Bool("b", false), c.String("s", "")})
 		require.Equal(t, []string{"conv", "attn"}, c.Strings("list"))
 		require.Equal(t, []any{7, 7.5, true, "x"}, []any{c.Int("none", 7), c.Float("null", 7.5), c.Bool("null", true), c.String("none", "x")})
 		require.Nil(t, c.Strings("none"))
+		require.Equal(t, []any{3, []int{0, 3}, []int(nil)}, []any{c.Size("i", 1, 3), c.Ints("ints", 3), c.Ints("none", 3)})
 		yarn := c.Object("rope_scaling")
 		require.Equal(t, []any{40.0, "yarn", 32}, []any{yarn.Float("factor", 0), yarn.String("rope_type", ""), yarn.Int("beta_fast", 32)})
 		require.Nil(t, c.Object("none"))
@@ -72,6 +72,13 @@ func TestAccessorErrors(t *testing.T) {
 		{1, func(c *models.Config) { c.Bool("key", false) }, "key is 1: want true or false"},
 		{1, func(c *models.Config) { c.String("key", "") }, "key is 1: want a text"},
 		{[]any{"a", 1}, func(c *models.Config) { c.Strings("key") }, `key is ["a",1]: want a list of texts`},
+		{[]any{1, 4}, func(c *models.Config) { c.Ints("key", 3) }, "key is [1,4]: want a list of whole numbers from 0 to 3"},
+		{2, func(c *models.Config) { c.Only("key", 3) }, "key is 2: want 3"},
+		{"3", func(c *models.Config) { c.Only("key", 3) }, `key is "3": want 3`},
+		{[]any{}, func(c *models.Config) { c.Only("key", true) }, "key is []: want true"},
+		{"y", func(c *models.Config) { c.Only("key", "x") }, `key is "y": want "x"`},
+		{0, func(c *models.Config) { c.Size("key", 1, 3) }, "key is 0: want a whole number from 1 to 3"},
+		{nil, func(c *models.Config) { c.Size("key", 1, 3) }, "key is not there: want a whole number from 1 to 3"},
 		{[]any{}, func(c *models.Config) { c.Object("key") }, "key is []: want an object"},
 		{map[string]any{"in": "x"}, func(c *models.Config) { c.Object("key").Int("in", 0) }, `key.in is "x": want a whole number from 0 to 2147483647`},
 		{"noaux_tc", func(c *models.Config) { c.Refuse("key", "greedy"); c.Refuse("key", "what is wanted second") }, `key is "noaux_tc": want greedy`},

@@ -33,7 +33,7 @@ func toy() models.Family {
 func toyLayer(b *ir.Builder, c *models.Config, _ int, x *ir.Value, s ir.Step, state *ir.Value) (y, next *ir.Value) {
 	h := b.RMSNorm(x, "attn.norm", c.RMSNormEps)
 	q, k, v := b.Linear(h, "attn.q"), b.Linear(h, "attn.k"), b.Linear(h, "attn.v")
-	a, next := models.Attend(b, c, models.Heads(b, c, q), models.Heads(b, c, k), models.Heads(b, c, v), s, state)
+	a, next := models.Attend(b, c, models.Heads(b, c, q), models.Heads(b, c, k), models.Heads(b, c, v), s, state, 0)
 	x = b.Add(x, b.Linear(a, "attn.o"))
 	h = b.RMSNorm(x, "ffn.norm", c.RMSNormEps)
 	probs := b.Softmax(b.Linear(h, "ffn.router"))
@@ -86,7 +86,11 @@ func (f *fake) Files() []checkpoint.File { return nil }
 func (f *fake) Close() error             { return nil }
 func (f *fake) Tensors() (ts []checkpoint.Tensor) {
 	for _, name := range slices.Sorted(maps.Keys(f.tensors)) {
-		ts = append(ts, checkpoint.Tensor{Name: name, DType: f.tensors[name].dtype, Shape: f.tensors[name].shape})
+		t := checkpoint.Tensor{Name: name, DType: f.tensors[name].dtype, Shape: f.tensors[name].shape}
+		if !t.DType.Exact() {
+			t.Opaque = "codes, whose scales are not applied"
+		}
+		ts = append(ts, t)
 	}
 	return ts
 }

@@ -114,12 +114,13 @@ func TestRecipes(t *testing.T) {
 		{models.Source{Stacked: true, Part: 1, Parts: 2}, "A,B", []int{4, 6, 5}, func(e, r, k int) int { return e*30 + (3+r)*5 + k }},
 		{models.Source{Stacked: true, Transpose: true}, "A,B", []int{4, 5, 3}, func(e, r, k int) int { return e*15 + k*3 + r }},
 		{models.Source{Stacked: true, Transpose: true, Part: 1, Parts: 2}, "A,B", []int{4, 5, 6}, func(e, r, k int) int { return e*30 + k*6 + 3 + r }},
+		{models.Source{Interleaved: true}, "Q,B", []int{8, 5}, func(_, r, k int) int { return (r/4*4+r%2*2+r%4/2)*5 + k }},         // 2 heads of 4 rows
 		{models.Source{Transpose: true, Part: 1, Parts: 2}, "A,G", []int{100000, 6}, func(_, r, k int) int { return k*6 + 3 + r }}, // read in runs
 	} {
 		m := recipeModel(t, c.source, c.extents, c.stored)
 		for e := range 4 {
 			got := read(t, m, "expert.x.weight", 0, e)
-			width := len(got) / 3
+			width := len(got) / m.Shape("expert.x.weight")[0]
 			for i, v := range got {
 				if want := float32(c.at(e, i/width, i%width)); v != want {
 					t.Fatalf("%+v, expert %d, row %d, column %d: got stored element %v, want %v", c.source, e, i/width, i%width, v, want)

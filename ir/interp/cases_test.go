@@ -122,8 +122,8 @@ func elementCases() []opCase {
 }
 
 func shapeCases() []opCase {
-	rope := func(pairs string) string {
-		return "%1:x = input : f32[T,1,4]\n  %2:pos = input : i32[T]\n  %3 = rope %1 %2 theta=4 interleaved=" + pairs + " : f32[T,1,4]\n  return %3"
+	rope := func(attr string) string {
+		return "%1:x = input : f32[T,1,4]\n  %2:pos = input : i32[T]\n  %3 = rope %1 %2 theta=4 " + attr + " : f32[T,1,4]\n  return %3"
 	}
 	alternating := make([]float32, 100)
 	for j := range alternating {
@@ -147,8 +147,12 @@ func shapeCases() []opCase {
 			tensors{"x": f([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 2, 4)}, []*interp.Tensor{f([]float32{2, 3, 6, 7}, 2, 2)}},
 		{"concat", "%1:x = input : f32[T,1]\n  %2:y = input : f32[T,2]\n  %3 = concat %1 %2 %1 : f32[T,4]\n  return %3",
 			tensors{"x": f([]float32{1, 2}, 2, 1), "y": f([]float32{3, 4, 5, 6}, 2, 2)}, []*interp.Tensor{f([]float32{1, 3, 4, 1, 2, 5, 6, 2}, 2, 4)}},
-		{"rope of halves", rope("false"), turned, []*interp.Tensor{f([]float32{1, 2, 3, 4, -3.1440391, -2.2852793, -0.3391431, 3.8441512}, 2, 1, 4)}},
-		{"rope interleaved", rope("true"), turned, []*interp.Tensor{f([]float32{1, 2, 3, 4, -2.2347417, 0.0770037, -1.744977, 4.6856222}, 2, 1, 4)}},
+		{"rope of halves", rope("interleaved=false"), turned, []*interp.Tensor{f([]float32{1, 2, 3, 4, -3.1440391, -2.2852793, -0.3391431, 3.8441512}, 2, 1, 4)}},
+		{"rope interleaved", rope("interleaved=true"), turned, []*interp.Tensor{f([]float32{1, 2, 3, 4, -2.2347417, 0.0770037, -1.744977, 4.6856222}, 2, 1, 4)}},
+		{"rope stretched", rope("interleaved=true factor=4 low=0.5 high=1.5 scale=2"), turned, []*interp.Tensor{f([]float32{2, 4, 6, 8, -4.4694834, 0.1540075, 0.1850005, 9.9982886}, 2, 1, 4)}},
+		{"rope slower from one pair on", rope("interleaved=true factor=4 low=1 high=1"), turned, []*interp.Tensor{f([]float32{1, 2, 3, 4, -2.2347417, 0.0770038, 1.9171214, 4.6178616}, 2, 1, 4)}},
+		{"onehot", "%1:i = input : i32[T,2]\n  %2 = onehot %1 n=3 : f32[T,3]\n  return %2",
+			tensors{"i": i([]int32{2, 0, 1, 1}, 2, 2)}, []*interp.Tensor{f([]float32{1, 0, 1, 0, 1, 0}, 2, 3)}},
 		{"gather_rows", "%1:x = input : f32[T,2]\n  %2:r = input : i32[R]\n  %3 = gather_rows %1 %2 : f32[R,2]\n  return %3",
 			tensors{"x": f([]float32{1, 2, 3, 4}, 2, 2), "r": i([]int32{1, 1, 0}, 3)}, []*interp.Tensor{f([]float32{3, 4, 3, 4, 1, 2}, 3, 2)}},
 		{"gather_rows a8g128", "%1:x = input : a8g128[T,256]\n  %2:r = input : i32[R]\n  %3 = gather_rows %1 %2 : a8g128[R,256]\n  return %3",

@@ -26,6 +26,7 @@ func Core() Table {
 		ir.Slice:      slice,
 		ir.Concat:     concat,
 		ir.Embed:      embed,
+		ir.OneHot:     oneHot,
 		ir.Gather:     gather,
 		ir.GatherRows: gatherRows,
 

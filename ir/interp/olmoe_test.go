@@ -103,8 +103,8 @@ func layer(b *ir.Builder) []*ir.Value {
 	state := b.Input("state", ir.StateOf(ir.Grow, kv, kv))
 	split := func(x *ir.Value) *ir.Value { return b.Reshape(x, ir.T, ir.N(heads), ir.N(headDim)) }
 	h := b.RMSNorm(x, "attn.norm", eps)
-	q := b.RoPE(split(b.RMSNorm(b.Linear(h, "attn.q"), "attn.q_norm", eps)), s, theta, false)
-	k := b.RoPE(split(b.RMSNorm(b.Linear(h, "attn.k"), "attn.k_norm", eps)), s, theta, false)
+	q := b.RoPE(split(b.RMSNorm(b.Linear(h, "attn.q"), "attn.q_norm", eps)), s, ir.RoPEAttr{Theta: theta})
+	k := b.RoPE(split(b.RMSNorm(b.Linear(h, "attn.k"), "attn.k_norm", eps)), s, ir.RoPEAttr{Theta: theta})
 	next := b.Named("state.next", b.Append(state, s, k, split(b.Linear(h, "attn.v"))))
 	a := b.Reshape(b.Attention(q, next, s, 0.25, 0), ir.T, ir.N(hidden))
 	x = b.Add(x, b.Linear(a, "attn.o"))

@@ -60,6 +60,19 @@ func gather(c *Call) (*Tensor, error) {
 	return out, nil
 }
 
+func oneHot(c *Call) (*Tensor, error) {
+	ids, out := c.Args[0], New(c.Type)
+	_, m := ids.rows()
+	_, k := out.rows()
+	for i, id := range ids.I {
+		if id < 0 || int(id) >= k {
+			return nil, fmt.Errorf("token %d: id %d is outside 0 to %d", i/m, id, k-1)
+		}
+		out.F[i/m*k+int(id)] = 1
+	}
+	return out, nil
+}
+
 func gatherRows(c *Call) (*Tensor, error) {
 	x, rows, out := c.Args[0], c.Args[1].I, New(c.Type)
 	n, k := x.rows()

@@ -3,6 +3,7 @@ package quant
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"estream/ir"
 )
@@ -44,7 +45,7 @@ func Fit(d ir.DType, k int) ir.DType {
 // below 2^-10 (w4g*) or 2^-14 (w8) are raised to it and codes chosen again.
 // Factor is 1 for w4full and for a matrix of zeros. The result depends on w alone.
 func Encode(d ir.DType, n, k int, w []float32) (*Matrix, error) {
-	m, err := encode(d, n, k, w)
+	m, err := encode(d, n, k, w, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -71,30 +72,33 @@ func (m *Matrix) checkLost(w []float32) error {
 	return fmt.Errorf("quant: weight [%d,%d] is %v, the largest of its matrix, and too small for %s", at/m.K, at%m.K, w[at], m.DType)
 }
 
-// encode is Encode of what may all become zero.
-func encode(d ir.DType, n, k int, w []float32) (*Matrix, error) {
+// encode is Encode of what may all become zero. A factor that is not 0 is to be
+// that of w8 or w4g*.
+func encode(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
 	if n <= 0 || k <= 0 || len(w)/n != k || len(w)%n != 0 {
 		return nil, fmt.Errorf("quant: %d values are no matrix of %d by %d", len(w), n, k)
 	}
 	if !d.Float() && !d.Encoded() || k%d.Group(k) != 0 {
 		return nil, fmt.Errorf("quant: rows of %d values cannot be %s", k, d)
 	}
-	for i, v := range w {
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return nil, fmt.Errorf("quant: weight [%d,%d] is %v", i/k, i%k, v)
-		}
-	}
 	m := &Matrix{DType: d, N: n, K: k, Factor: 1}
-	if !d.Encoded() {
-		return m, m.round(w)
+	if d.Encoded() {
+		m.Q, m.Scale = make([]int8, len(w)), make([]uint16, len(w)/d.Group(k))
 	}
-	m.Q, m.Scale = make([]int8, len(w)), make([]uint16, len(w)/d.Group(k))
+	if d.Encoded() && !d.Full() && m.symmetric(w, factor) {
+		return m, nil // it looked for what is not finite
+	}
+	if i := slices.IndexFunc(w, infinite); i >= 0 {
+		return nil, fmt.Errorf("quant: weight [%d,%d] is %v", i/k, i%k, w[i])
+	}
 	if d.Full() {
 		return m, m.full(w)
 	}
-	m.symmetric(w)
-	return m, nil
+	return m, m.round(w)
 }
+
+// infinite reports whether v is NaN or infinite.
+func infinite(v float32) bool { return magnitude(v) >= 0x7f800000 }
 
 // round sets F to w rounded to the plain type.
 func (m *Matrix) round(w []float32) error {

@@ -6,60 +6,106 @@ import "math"
 // weight the last code, more cuts it off, less leaves room beyond it.
 var ratios = [...]float64{7, 6.6, 7.3, 7.6, 8, 8.4, 8.8, 9.3, 9.9, 10.6}
 
+// lanes is how many groups are searched side by side.
+const lanes = 8
+
 // A searcher finds scales of groups for codes -7..7, without calibration data.
+// What a group gets depends on that group alone: the sums of one never meet those
+// of another, and the weights of each are summed in their order.
 type searcher struct {
-	a []float64 // magnitudes of a group: symmetric codes make signs irrelevant
+	a     [][lanes]float64 // magnitudes of groups: symmetric codes make signs irrelevant
+	most  [lanes]float64   // the largest of each
+	trial [lanes]float64   // scales
+	found found
 }
 
-// best returns the storable scale with the least squared error
-// among max|w|/ratio and what least squares makes of the best of them; 0 for a
-// group of zeros.
-func (s *searcher) best(w []float32) float64 {
-	most := largest(w)
-	if most == 0 {
-		return 0
+// A found is the best scale of each group so far, and what follows from it.
+type found struct {
+	scale  [lanes]float64
+	error  [lanes]float64 // sum of (a - scale*code)², code nearest to a/scale
+	ab, bb [lanes]float64 // sums of a*code and code²: least squares makes ab/bb of these codes
+}
+
+// best sets scales, at most as many as there are lanes, to storable ones for the
+// groups of w: those with the least squared error among max|w|/ratio and what least
+// squares makes of the best of them; 0 for a group of zeros. It reports whether
+// the weights are finite.
+func (s *searcher) best(scales []float64, w []float32) bool {
+	if !s.load(len(scales), w) {
+		return false
 	}
-	for i, v := range w {
-		s.a[i] = math.Abs(float64(v))
-	}
-	scale := storable(most/ratios[0], 7)
-	least := s.error(scale)
-	for _, r := range ratios[1:] {
-		c := storable(most/r, 7)
-		if e := s.error(c); e < least {
-			scale, least = c, e
+	for _, r := range ratios {
+		if s.cut(r) {
+			improve(s.a, &s.trial, &s.found)
 		}
 	}
-	for {
-		c := storable(s.fit(scale), 7)
-		e := s.error(c)
-		if e >= least {
-			return scale
+	for s.refit() {
+		improve(s.a, &s.trial, &s.found)
+	}
+	copy(scales, s.found.scale[:])
+	return true
+}
+
+// load takes n groups from w; other lanes hold what was there, of which 0 is good.
+func (s *searcher) load(n int, w []float32) bool {
+	a := s.a
+	s.most, s.found = [lanes]float64{}, found{bb: [lanes]float64{1, 1, 1, 1, 1, 1, 1, 1}}
+	finite := true
+	for l := range n {
+		group := w[l*len(a):][:len(a)]
+		var most uint32
+		for i := range a {
+			m := magnitude(group[i])
+			most = max(most, m)
+			a[i][l] = float64(math.Float32frombits(m))
 		}
-		scale, least = c, e
+		m := float64(math.Float32frombits(most))
+		finite = finite && m <= math.MaxFloat32
+		s.most[l], s.found.error[l] = m, m*m*float64(len(a)) // more than of any trial, if that is not 0
 	}
+	return finite
 }
 
-// error returns the sum of (a - scale*code)² with the codes nearest to a/scale.
-func (s *searcher) error(scale float64) float64 {
-	inv, sum := 1/scale, 0.0
-	for _, v := range s.a {
-		d := v - float64(scale*code7(v*inv))
-		sum += float64(d * d)
+// cut tries max|w|/ratio, and reports whether that may be better anywhere: what is
+// cut off the largest weight is a part of the error.
+func (s *searcher) cut(ratio float64) bool {
+	open := false
+	for l, most := range s.most {
+		c := storable(most/ratio, 7)
+		d := most - 7*c
+		open = open || float64(d*d) < s.found.error[l]
+		s.trial[l] = c
 	}
-	return sum
+	return open
 }
 
-// fit returns the scale of least squared error for the codes of scale.
-func (s *searcher) fit(scale float64) float64 {
-	inv, ab, bb := 1/scale, 0.0, 0.0
-	for _, v := range s.a {
-		q := code7(v * inv)
-		ab += float64(v * q)
-		bb += q * q // whole numbers
+// refit tries what least squares makes of the best scales, and reports whether
+// that is new anywhere.
+func (s *searcher) refit() bool {
+	moved := false
+	for l, tried := range s.trial {
+		c := storable(s.found.ab[l]/s.found.bb[l], 7)
+		moved = moved || c != tried && c != s.found.scale[l]
+		s.trial[l] = c
 	}
-	return ab / bb
+	return moved
 }
 
-// code7 rounds x >= 0 to a whole number of at most 7.
-func code7(x float64) float64 { return roundEven(min(x, 7)) }
+// improvePlain puts trial in f where its error is less. Products of a scale, a
+// weight or a code with a code are exact: whether they are rounded is no matter.
+func improvePlain(a [][lanes]float64, trial *[lanes]float64, f *found) {
+	for l, scale := range trial {
+		inv, e, ab, bb := 1/scale, 0.0, 0.0, 0.0
+		for i := range a {
+			v := a[i][l]
+			code := roundEven(min(v*inv, 7))
+			d := v - scale*code
+			e += float64(d * d)
+			ab += v * code
+			bb += code * code
+		}
+		if e < f.error[l] {
+			f.scale[l], f.error[l], f.ab[l], f.bb[l] = scale, e, ab, bb
+		}
+	}
+}

@@ -2,28 +2,47 @@ package quant
 
 import (
 	"math"
+	"slices"
 
 	"estream/ir"
 )
 
-// symmetric chooses codes -top..top and positive scales: the best scale of each
-// group first, then the factor, then codes by the scales as they are stored.
-func (m *Matrix) symmetric(w []float32) {
+// symmetric chooses codes and positive scales: the best scale of each group, and
+// codes by it; then the factor, unless it is given; then scales as they are stored.
+// It reports whether all weights are finite.
+func (m *Matrix) symmetric(w []float32, factor float32) bool {
 	g := m.DType.Group(m.K)
-	s := searcher{a: make([]float64, g)}
-	best := s.best
-	if m.DType == ir.W8 {
-		best = func(w []float32) float64 { return storable(largest(w)/127, 127) }
+	best := func(scales []float64, w []float32) bool { return largest127(scales, w, g) }
+	if m.DType != ir.W8 {
+		best = (&searcher{a: make([][lanes]float64, g)}).best
 	}
-	scales, most := make([]float64, len(m.Scale)), 0.0
+	scales := make([]float64, len(m.Scale))
+	for i := 0; i < len(scales); i += lanes {
+		some := scales[i:min(i+lanes, len(scales))]
+		if !best(some, w[i*g:]) {
+			return false
+		}
+		for j, v := range some { // while the weights are at hand
+			m.code(i+j, w, v)
+		}
+	}
+	if m.Factor = factor; factor == 0 {
+		m.Factor = float32(math.Ldexp(1, exponent(slices.Max(scales))))
+	}
+	m.store(scales, w)
+	return true
+}
+
+// largest127 sets scales to max|w|/127 of groups of g, and reports whether the
+// weights are finite.
+func largest127(scales []float64, w []float32, g int) bool {
+	finite := true
 	for i := range scales {
-		scales[i] = best(w[i*g : (i+1)*g])
-		most = max(most, scales[i])
+		most := largest(w[i*g : (i+1)*g])
+		finite = finite && most <= math.MaxFloat32
+		scales[i] = storable(most/127, 127)
 	}
-	m.Factor = float32(math.Ldexp(1, exponent(most)))
-	for i, v := range scales {
-		m.store(i, w[i*g:(i+1)*g], v)
-	}
+	return finite
 }
 
 // exponent is that of the power of two which brings the largest scale into [0.5, 1).
@@ -35,23 +54,42 @@ func exponent(most float64) int {
 	return max(exp, -126) // what f32 holds without loss
 }
 
-// store sets group i: the scale over Factor, not below the type's least, and the
-// codes of w by the scale as it is stored.
-func (m *Matrix) store(i int, w []float32, scale float64) {
-	top, floor := 7.0, 0x1p-10
+// store sets the scales over Factor. Those below the type's least are raised to it,
+// and the codes of their groups chosen again.
+func (m *Matrix) store(scales []float64, w []float32) {
+	floor := 0x1p-10
 	if m.DType == ir.W8 {
-		top, floor = 127, 0x1p-14
+		floor = 0x1p-14
 	}
-	stored := max(floor, scale/float64(m.Factor))
-	m.Scale[i] = F16(float32(stored))
-	nearest(m.Q[i*len(w):(i+1)*len(w)], w, stored*float64(m.Factor), top)
+	for i, v := range scales {
+		stored := v / float64(m.Factor)
+		if stored < floor {
+			stored = floor
+			m.code(i, w, floor*float64(m.Factor))
+		}
+		m.Scale[i] = F16(float32(stored))
+	}
 }
 
-// nearest sets q to the codes -top..top that are nearest to w/scale.
-func nearest(q []int8, w []float32, scale, top float64) {
+// code sets the codes of group i of w to the nearest to w/scale, or to anything if
+// scale is 0.
+func (m *Matrix) code(i int, w []float32, scale float64) {
+	top := int32(7)
+	if m.DType == ir.W8 {
+		top = 127
+	}
+	g := m.DType.Group(m.K)
+	nearest(m.Q[i*g:(i+1)*g], w[i*g:(i+1)*g], scale, top)
+}
+
+// nearest sets q to the codes -top..top that are nearest to w/scale, which is far
+// below 1<<31.
+func nearest(q []int8, w []float32, scale float64, top int32) {
 	inv := 1 / scale
+	q = q[:len(w)]
 	for i, v := range w {
-		q[i] = int8(max(-top, min(top, roundEven(float64(v)*inv))))
+		code := int32(math.Float64bits(float64(float64(v)*inv) + even)) // see roundEven
+		q[i] = int8(max(-top, min(top, code)))
 	}
 }
 
@@ -63,11 +101,14 @@ func largest(w []float32) float64 {
 	return float64(math.Float32frombits(most))
 }
 
-// roundEven rounds |x| < 1<<51 to a whole number, halves to even: next to the
-// constant, float64 has no fraction bits. The conversion keeps x from being a
-// product that is not rounded before it is added; so packages are the same
-// wherever they are made.
-func roundEven(x float64) float64 { return float64(x) + 3<<51 - 3<<51 }
+// even is where float64 has no fraction bits, and a whole number that is added is
+// in the lowest.
+const even = 3 << 51
+
+// roundEven rounds |x| < 1<<51 to a whole number, halves to even. The conversion
+// keeps x from being a product that is not rounded before it is added; so packages
+// are the same wherever they are made.
+func roundEven(x float64) float64 { return float64(x) + even - even }
 
 // storable returns what is nearest to x of the scales that f16 holds beside a
 // factor, of 11 significant bits, and that times top are finite in f32.

@@ -16,17 +16,12 @@ func TableFactor(largest float32) float32 {
 // time: the factor is the whole table's. A block of w8 may become zero unless
 // the factor is so small that the largest weight of the table may have, too.
 func EncodeTable(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
-	m, err := encode(d, n, k, w)
-	if err != nil || d != ir.W8 {
+	if d != ir.W8 {
+		return encode(d, n, k, w, 0)
+	}
+	m, err := encode(d, n, k, w, factor)
+	if err != nil || factor > 0x1p-126 {
 		return m, err
-	}
-	m.Factor = factor
-	for i := range m.Scale {
-		row := w[i*k : (i+1)*k]
-		m.store(i, row, storable(largest(row)/127, 127))
-	}
-	if factor > 0x1p-126 {
-		return m, nil
 	}
 	return m, m.checkLost(w)
 }

@@ -17,13 +17,14 @@ var nan = float32(math.NaN())
 func routing() []testCase {
 	var cs []testCase
 	for _, s := range [][3]int{{1, 8, 1}, {5, 9, 4}, {3, 64, 8}, {4, 6, 6}, {0, 8, 2}} {
-		cs = append(cs, topK(s[0], s[1], s[2]), gather(s[0], s[1], s[2]))
+		cs = append(cs, topK(s[0], s[1], s[2]), gather(s[0], s[1], s[2]), oneHot(s[0], s[1], s[2]))
 	}
 	ties := topK(2, 6, 3).with(tensors{"x": interp.Floats([]float32{1, 2, 2, 1, 2, 2, 0, 0, 0, 0, float32(math.Copysign(0, -1)), 0}, 2, 6)})
 	infinite := topK(1, 4, 2).with(tensors{"x": interp.Floats([]float32{float32(math.Inf(-1)), 3, float32(math.Inf(1)), 1}, 1, 4)})
 	notNumber := topK(2, 3, 1).with(tensors{"x": interp.Floats([]float32{1, 2, 3, 1, nan, 3}, 2, 3)})
 	beyond := gather(2, 3, 1).with(tensors{"ids": interp.Ints([]int32{0, 3}, 2, 1)})
-	cs = append(cs, ties, infinite, notNumber.failing(), beyond.failing())
+	none := oneHot(2, 3, 1).with(tensors{"ids": interp.Ints([]int32{0, -1}, 2, 1)})
+	cs = append(cs, ties, infinite, notNumber.failing(), beyond.failing(), none.failing())
 	cs = append(cs, rowMoves()...)
 	cs = append(cs, embeds()...)
 	return append(cs, quantizes()...)
@@ -38,6 +39,13 @@ func topK(rows, width, k int) testCase {
 func gather(rows, width, k int) testCase {
 	c := newCase(fmt.Sprintf("gather [%d,%d] k %d", rows, width, k), lower.Dims{"T": rows}, nil, func(b *ir.Builder) []*ir.Value {
 		return []*ir.Value{b.Gather(b.Input("x", f32(ir.T, n(width))), b.Input("ids", ir.Tensor(ir.I32, ir.T, n(k))))}
+	})
+	return c.with(tensors{"ids": newSource(c.name).ints(width, rows, k)})
+}
+
+func oneHot(rows, width, k int) testCase {
+	c := newCase(fmt.Sprintf("onehot [%d,%d] k %d", rows, width, k), lower.Dims{"T": rows}, nil, func(b *ir.Builder) []*ir.Value {
+		return []*ir.Value{b.OneHot(b.Input("ids", ir.Tensor(ir.I32, ir.T, n(k))), width)}
 	})
 	return c.with(tensors{"ids": newSource(c.name).ints(width, rows, k)})
 }

@@ -106,15 +106,19 @@ func convolutions() []testCase {
 	return cs
 }
 
-// rotations returns rope in both orders of pairs, far positions too.
+// rotations returns rope in both orders of pairs, plain and stretched, far
+// positions too.
 func rotations() []testCase {
 	var cs []testCase
 	for _, s := range []struct{ t, h, d int }{{1, 1, 2}, {5, 3, 10}, {9, 2, 64}, {0, 2, 8}} {
-		for _, interleaved := range []bool{false, true} {
-			name := fmt.Sprintf("rope %v interleaved %v", s, interleaved)
+		for _, a := range []ir.RoPEAttr{
+			{Theta: 1e4}, {Theta: 1e4, Interleaved: true},
+			{Theta: 1e4, Interleaved: true, Factor: 40, Low: 1.5, High: 6, Scale: 1.25}, {Theta: 1e4, Factor: 2}, {Theta: 1e4, Factor: 4, Low: 3, High: 3},
+		} {
+			name := fmt.Sprintf("rope %v %v", s, a)
 			c := newCase(name, lower.Dims{"T": s.t}, nil, func(b *ir.Builder) []*ir.Value {
 				st := ir.Step{Pos: b.Input("pos", ir.Tensor(ir.I32, ir.T))}
-				return []*ir.Value{b.RoPE(b.Input("x", f32(ir.T, n(s.h), n(s.d))), st, 1e4, interleaved)}
+				return []*ir.Value{b.RoPE(b.Input("x", f32(ir.T, n(s.h), n(s.d))), st, a)}
 			})
 			cs = append(cs, c.with(tensors{"pos": newSource(name).ints(3000, s.t)}).within(4e-4, "float32 angles of positions up to 3000"))
 		}

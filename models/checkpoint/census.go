@@ -14,7 +14,7 @@ type Count struct {
 }
 
 // Census counts the tensors of c by type, in the order of the types' names. It reads no weights, so that what a
-// conversion cannot take is known before it writes anything; see DType.Exact.
+// conversion cannot take is known before it writes anything; see Tensor.Opaque.
 func Census(c Checkpoint) []Count {
 	counts := map[DType]Count{}
 	for _, t := range c.Tensors() {

@@ -5,7 +5,8 @@
 //	C1  no byte of it causes a panic, and no allocation exceeds a small multiple of a file's own size;
 //	C2  whatever Tensors lists lies wholly inside its file: sizes are checked before any weight is read;
 //	C3  nothing outside the checkpoint's folder, or the hub cache that holds it, is opened;
-//	C4  weights are read by range, never mapped and never loaded whole: a Read holds one buffer of readSize bytes.
+//	C4  weights are read by range, never mapped and never loaded whole: a Read holds one buffer of readSize bytes, and the
+//	    scales of a row of blocks or a head of a matrix where what it gives is put together.
 //
 // A Checkpoint owns its open files until Close. Destination slices belong to the caller.
 package checkpoint
@@ -17,9 +18,13 @@ import (
 	"strings"
 )
 
-// A Format opens checkpoints of one kind. A plug-in adds a kind by passing its own value to Open.
+// A Format opens checkpoints of one kind. A plug-in adds a kind by passing its own value to Open; its
+// Checkpoints may do more than they must: see Coder, Noter and Companion.
 type Format struct {
-	Name string
+	Name       string
+	Doc        string   // one line for people: what a path of this format is
+	Extensions []string // of its files: ".safetensors"
+	DTypes     []DType  // element types whose values can be weights, sorted
 	// Match is a cheap look: is path, a file or a folder, of this format?
 	Match func(path string) bool
 	// Open reads the headers of the checkpoint at path, and no weights.
@@ -50,10 +55,12 @@ type Checkpoint interface {
 
 // A Tensor describes stored weights. Shape counts logical elements, packed types included.
 type Tensor struct {
-	Name  string
-	DType DType
-	Shape []int
-	Bytes int64 // stored size
+	Name   string
+	DType  DType
+	Shape  []int
+	Bytes  int64  // stored size
+	Aside  string // why this is no weight by itself ("scales that are applied"), or ""
+	Opaque string // why Read does not give the weights ("codes, whose scales are not applied"), or ""
 }
 
 // A File is a weight file: its path as the caller would reach it, links not followed, and its size in bytes.

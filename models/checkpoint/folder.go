@@ -13,22 +13,35 @@ import (
 // ErrOutside is a file of a checkpoint that is neither in the checkpoint's folder nor in the hub cache around it.
 var ErrOutside = errors.New("outside the checkpoint")
 
-// A folder opens files by name, and none that is elsewhere.
-type folder struct {
+// A Folder opens files by name, and none that is elsewhere.
+type Folder struct {
 	path string // as the caller named it
 	real string // with links followed
 	root string // what every file must be in, links followed: real, or the hub cache's folder of the model
 }
 
-func openFolder(path string) (folder, error) {
+// Locate returns the folder that path is or that the file at path is in, and the file's name in it or "".
+func Locate(path string) (home Folder, name string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Folder{}, "", fmt.Errorf("checkpoint %s: %w", path, cause(err))
+	}
+	if !info.IsDir() {
+		path, name = filepath.Dir(path), filepath.Base(path)
+	}
+	home, err = openFolder(path)
+	return home, name, err
+}
+
+func openFolder(path string) (Folder, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return folder{}, fmt.Errorf("checkpoint %s: %w", path, cause(err))
+		return Folder{}, fmt.Errorf("checkpoint %s: %w", path, cause(err))
 	}
-	return folder{path: path, real: abs, root: cacheRoot(abs)}, nil
+	return Folder{path: path, real: abs, root: cacheRoot(abs)}, nil
 }
 
 // cacheRoot returns the folder models--owner--name that dir is in as models--owner--name/snapshots/revision, for
@@ -47,17 +60,17 @@ func cacheRoot(dir string) string {
 	}
 }
 
-// file is the path of a file for the caller: links are not followed.
-func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+// Path is the path of a file for the caller: links are not followed.
+func (f Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
 // has reports whether the folder itself has that entry, be it a link to nothing.
-func (f folder) has(name string) bool {
+func (f Folder) has(name string) bool {
 	_, err := os.Lstat(filepath.Join(f.real, name))
 	return err == nil
 }
 
 // local refuses names that lead out of the folder as they are written.
-func (f folder) local(name string) error {
+func (f Folder) local(name string) error {
 	up := func(part string) bool { return part == ".." }
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
 	if !filepath.IsLocal(name) || slices.ContainsFunc(parts, up) {
@@ -67,53 +80,53 @@ func (f folder) local(name string) error {
 }
 
 // find returns the real path of a file of the folder. Where there is none, the error is fs.ErrNotExist.
-func (f folder) find(name string) (string, error) {
+func (f Folder) find(name string) (string, error) {
 	if err := f.local(name); err != nil {
 		return "", err
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(f.real, name))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.file(name), cause(err))
+		return "", fmt.Errorf("%s: %w", f.Path(name), cause(err))
 	}
 	if rel, err := filepath.Rel(f.root, real); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%s: a link to %s: %w", f.file(name), real, ErrOutside)
+		return "", fmt.Errorf("%s: a link to %s: %w", f.Path(name), real, ErrOutside)
 	}
 	return real, nil
 }
 
-// open opens a file of the folder, which must be a regular one, and returns its size.
-func (f folder) open(name string) (*os.File, int64, error) {
+// Open opens a file of the folder, which must be a regular one, and returns its size.
+func (f Folder) Open(name string) (*os.File, int64, error) {
 	real, err := f.find(name)
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := os.Stat(real) // before opening, which would wait at a pipe
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s: not a regular file (%s)", f.file(name), info.Mode().Type())
+		return nil, 0, fmt.Errorf("%s: not a regular file (%s)", f.Path(name), info.Mode().Type())
 	}
 	var file *os.File
 	if err == nil {
 		file, err = os.Open(real)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", f.file(name), cause(err))
+		return nil, 0, fmt.Errorf("%s: %w", f.Path(name), cause(err))
 	}
 	return file, info.Size(), nil
 }
 
 // read returns a whole file of at most limit bytes.
-func (f folder) read(name string, limit int64) ([]byte, error) {
-	file, size, err := f.open(name)
+func (f Folder) read(name string, limit int64) ([]byte, error) {
+	file, size, err := f.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	if size > limit {
-		return nil, fmt.Errorf("%s: %d bytes, want at most %d", f.file(name), size, limit)
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", f.Path(name), size, limit)
 	}
 	text := make([]byte, size)
-	if err := readAt(file, text, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.file(name), err)
+	if err := ReadAt(file, text, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path(name), err)
 	}
 	return text, nil
 }
@@ -122,14 +135,7 @@ func (f folder) read(name string, limit int64) ([]byte, error) {
 // whether there is one. What holds of the weights' files holds of it: it is a regular file, and a link leads no
 // further than C3 allows. A link to nothing is an error.
 func Beside(path, name string, limit int64) (data []byte, found bool, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, false, fmt.Errorf("checkpoint %s: %w", path, cause(err))
-	}
-	if !info.IsDir() {
-		path = filepath.Dir(path)
-	}
-	home, err := openFolder(path)
+	home, _, err := Locate(path)
 	if err != nil {
 		return nil, false, err
 	}

@@ -45,7 +45,7 @@ func headerText(file string, r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, w.cut(size, 8, "at least ")
 	}
 	var prefix [8]byte
-	if err := readAt(r, prefix[:], 0); err != nil {
+	if err := ReadAt(r, prefix[:], 0); err != nil {
 		return nil, fmt.Errorf("%s: header: %w", file, err)
 	}
 	if string(prefix[:]) == "version " {
@@ -59,7 +59,7 @@ func headerText(file string, r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, w.cut(size, due, "at least ")
 	}
 	text := make([]byte, n)
-	if err := readAt(r, text, 8); err != nil {
+	if err := ReadAt(r, text, 8); err != nil {
 		return nil, fmt.Errorf("%s: header: %w", file, err)
 	}
 	return text, nil

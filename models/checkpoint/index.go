@@ -32,12 +32,12 @@ type index struct {
 }
 
 // readIndex reads the index of a folder, whose shards may be missing but cannot be elsewhere.
-func readIndex(home folder) (*index, error) {
+func readIndex(home Folder) (*index, error) {
 	text, err := home.read(indexName, maxIndex)
 	if err != nil {
 		return nil, err
 	}
-	x, err := parseIndex(home.file(indexName), text)
+	x, err := parseIndex(home.Path(indexName), text)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (x *index) shards() []string { return slices.Sorted(maps.Keys(x.tensors)) }
 
 // missing is the error for shards that are not there: the index is stale where the numbered shards of the folder
 // hold every tensor, else the download is incomplete.
-func (x *index) missing(shards []string, home folder) error {
+func (x *index) missing(shards []string, home Folder) error {
 	numbered := numberedTensors(home)
 	if len(x.lacking(func(tensor, _ string) bool { return numbered[tensor].shard != nil })) == 0 {
 		return fmt.Errorf("%s: names shards that are not here (%s), but those here hold all its %d tensors; ignore the index to read them: %w",
@@ -91,7 +91,7 @@ func (x *index) missing(shards []string, home folder) error {
 }
 
 // check compares the index with at, the tensors of its shards. That they hold more than it names is no fault.
-func (x *index) check(at map[string]place, home folder) error {
+func (x *index) check(at map[string]place, home Folder) error {
 	misplaced := x.lacking(func(tensor, shard string) bool {
 		p := at[tensor]
 		return p.shard != nil && p.shard.name == shard

@@ -13,7 +13,7 @@ import (
 var numberedName = regexp.MustCompile(`^model-(\d+)-of-(\d+)\.safetensors$`)
 
 // numbered lists the numbered shards of a folder, sorted. Where one is missing by its number, that is the error.
-func (f folder) numbered() ([]string, error) {
+func (f Folder) numbered() ([]string, error) {
 	entries, err := os.ReadDir(f.real)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint %s: %w", f.path, cause(err))

@@ -16,6 +16,10 @@ func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst 
 		return fmt.Errorf("checkpoint %s: no tensor %q", s.home.path, name)
 	}
 	err := s.read(ctx, p, row, rows, dst)
+	if x, scaled := s.scales[name]; scaled && err == nil {
+		first, _ := Span(p.Shape, row, rows, len(dst))
+		err = s.scale(ctx, x, first, dst)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", p.shard.path, name, err)
 	}
@@ -27,7 +31,7 @@ func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []fl
 	if t.decode == nil {
 		return fmt.Errorf("%s does not decode to float32", p.DType)
 	}
-	first, err := span(p.Shape, row, rows, len(dst))
+	first, err := Span(p.Shape, row, rows, len(dst))
 	if err != nil {
 		return err
 	}
@@ -42,7 +46,7 @@ func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []fl
 		n := min(len(dst), most)
 		bit := int(at % 8)
 		raw := buf[:(bit+n*t.bits+7)/8]
-		if err := readAt(p.shard.file, raw, p.begin+at/8); err != nil {
+		if err := ReadAt(p.shard.file, raw, p.begin+at/8); err != nil {
 			return err
 		}
 		t.decode(dst[:n], raw, bit)
@@ -52,8 +56,8 @@ func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []fl
 	return nil
 }
 
-// span checks a range of rows against shape and the room for it, and returns its first element.
-func span(shape []int, row, rows, room int) (first int64, err error) {
+// Span checks a range of rows against shape and the room for it, and returns its first element.
+func Span(shape []int, row, rows, room int) (first int64, err error) {
 	dims := shape
 	if len(dims) == 0 {
 		dims = []int{1}
@@ -68,8 +72,8 @@ func span(shape []int, row, rows, room int) (first int64, err error) {
 	return int64(row) * inner, nil
 }
 
-// readAt fills p from r.
-func readAt(r io.ReaderAt, p []byte, off int64) error {
+// ReadAt fills p from r; a Read that finds the end there was cut since it was opened.
+func ReadAt(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {
 		return nil

@@ -12,21 +12,27 @@ import (
 )
 
 const (
-	extension = ".safetensors"
-	modelName = "model" + extension
-	maxConfig = 16 << 20
+	extension  = ".safetensors"
+	modelName  = "model" + extension
+	configName = "config.json"
+	maxConfig  = 16 << 20
 )
 
 // SafeTensors opens a .safetensors file, or a folder by its model.safetensors.index.json, else its
-// model.safetensors. It opens no other weights of a folder. config.json is beside the weights.
-var SafeTensors = Format{Name: "safetensors", Match: matchSafeTensors, Open: openSafeTensors}
+// model.safetensors. It opens no other weights of a folder. config.json is beside the weights. Tensors of 8-bit floats
+// are read with their scales.
+var SafeTensors = Format{
+	Name: "safetensors", Doc: "a .safetensors file, or a folder with model.safetensors or its shards and their index",
+	Extensions: []string{extension}, DTypes: []DType{"BF16", "F16", "F32", "F64", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ"},
+	Match: matchSafeTensors, Open: openSafeTensors,
+}
 
 func matchSafeTensors(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return err == nil && filepath.Ext(path) == extension
 	}
-	home := folder{real: path}
+	home := Folder{real: path}
 	if home.has(indexName) || home.has(modelName) {
 		return true
 	}
@@ -36,11 +42,12 @@ func matchSafeTensors(path string) bool {
 
 // safeTensors is an open checkpoint.
 type safeTensors struct {
-	home    folder
+	home    Folder
 	shards  []*shard
 	tensors []Tensor
 	at      map[string]place
-	buffers sync.Pool // of *[readSize]byte
+	scales  map[string]scaling // of the tensors that have scales
+	buffers sync.Pool          // of *[readSize]byte
 }
 
 // A shard is one open file.
@@ -58,15 +65,7 @@ type place struct {
 }
 
 func openSafeTensors(path string, opt Options) (Checkpoint, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint %s: %w", path, cause(err))
-	}
-	dir, name := path, ""
-	if !info.IsDir() {
-		dir, name = filepath.Dir(path), filepath.Base(path)
-	}
-	home, err := openFolder(dir)
+	home, name, err := Locate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +74,13 @@ func openSafeTensors(path string, opt Options) (Checkpoint, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	slices.SortFunc(s.tensors, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	if err := s.findScales(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
-func newSafeTensors(home folder) *safeTensors {
+func newSafeTensors(home Folder) *safeTensors {
 	s := &safeTensors{home: home, at: map[string]place{}}
 	s.buffers.New = func() any { return new([readSize]byte) }
 	return s
@@ -127,7 +129,7 @@ func (s *safeTensors) addIndexed() error {
 }
 
 // numberedTensors returns where the numbered shards of a folder hold what, or nothing if they are not in order.
-func numberedTensors(home folder) map[string]place {
+func numberedTensors(home Folder) map[string]place {
 	s := newSafeTensors(home)
 	defer s.Close()
 	names, err := home.numbered()
@@ -140,14 +142,14 @@ func numberedTensors(home folder) map[string]place {
 // add opens files and takes in their tensors.
 func (s *safeTensors) add(names ...string) error {
 	for _, name := range names {
-		file, size, err := s.home.open(name)
+		file, size, err := s.home.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", err, ErrIncomplete)
 		}
 		if err != nil {
 			return err
 		}
-		sh := &shard{name: name, path: s.home.file(name), file: file, size: size}
+		sh := &shard{name: name, path: s.home.Path(name), file: file, size: size}
 		s.shards = append(s.shards, sh)
 		entries, err := parseHeader(sh.path, file, size)
 		if err != nil {
@@ -164,7 +166,13 @@ func (s *safeTensors) add(names ...string) error {
 	return nil
 }
 
-func (s *safeTensors) Config() ([]byte, error) { return s.home.read("config.json", maxConfig) }
+func (s *safeTensors) Config() ([]byte, error) {
+	text, err := s.home.read(configName, maxConfig)
+	if err == nil {
+		err = s.refuse(quantizationOf(text))
+	}
+	return text, err
+}
 
 func (s *safeTensors) Tensors() []Tensor { return s.tensors }
 

@@ -30,15 +30,10 @@ func layer(b *ir.Builder, c *models.Config, l int, x *ir.Value, s ir.Step, state
 	if clip := c.Float("clip_qkv", math.Inf(1)); !math.IsInf(clip, 1) {
 		q, k, v = b.Clamp(q, clip), b.Clamp(k, clip), b.Clamp(v, clip)
 	}
-	a, next := models.Attend(b, c, models.Heads(b, c, q), models.Heads(b, c, k), models.Heads(b, c, v), s, state)
+	a, next := models.Attend(b, c, models.Heads(b, c, q), models.Heads(b, c, k), models.Heads(b, c, v), s, state, 0)
 	x = b.Add(x, b.Linear(a, "attn.o"))
 
 	h = b.RMSNorm(x, "ffn.norm", c.RMSNormEps)
-	probs := b.Softmax(b.Linear(h, "ffn.router"))
-	ids := b.TopK(probs, c.NumExpertsPerTok)
-	weights := b.Gather(probs, ids)
-	if c.Bool("norm_topk_prob", false) {
-		weights = b.Div(weights, b.Sum(weights))
-	}
+	ids, weights := models.Choose(b, c, b.Softmax(b.Linear(h, "ffn.router")))
 	return b.Add(x, b.Experts(h, ids, weights, models.SwiGLU)), next
 }

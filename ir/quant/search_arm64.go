@@ -1,0 +1,6 @@
+package quant
+
+// improve is improvePlain, bit for bit.
+//
+//go:noescape
+func improve(a [][lanes]float64, trial *[lanes]float64, f *found)

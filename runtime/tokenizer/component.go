@@ -45,7 +45,7 @@ func newComponent(path string, value rawValue) (component, error) {
 		return c, fmt.Errorf("%s: %v is not an object", path, value)
 	}
 	for key, v := range members(value) {
-		if key == "type" && v[0] == '"' {
+		if string(key) == "type" && v[0] == '"' {
 			c.kind = string(unquote(v))
 			break
 		}

@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// rawValue is one JSON value, valid and without white space around it, not yet decoded.
+// rawValue is one JSON value without white space around it, not yet decoded. Where the file is no JSON it is any bytes:
+// everything here takes those too, and what comes of it does not matter.
 type rawValue []byte
 
 func (v rawValue) isNull() bool { return len(v) == 0 || v[0] == 'n' }
@@ -25,25 +26,25 @@ func (v rawValue) String() string {
 		return string(v)
 	}
 	cut := most
-	for !utf8.RuneStart(v[cut]) {
+	for cut > 0 && !utf8.RuneStart(v[cut]) {
 		cut--
 	}
 	return string(v[:cut]) + "…"
 }
 
-// document checks once that data is JSON in UTF-8. Whatever is read from it afterwards is valid.
-func document(data []byte) (rawValue, error) {
+// check checks that data is JSON in UTF-8.
+func check(data []byte) error {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("not UTF-8 at byte %d", invalidUTF8(string(data)))
+		return fmt.Errorf("not UTF-8 at byte %d", invalidUTF8(string(data)))
 	}
-	if !json.Valid(data) {
-		err := json.Unmarshal(data, new(any))
-		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-			return nil, fmt.Errorf("not JSON at byte %d: %w", syntax.Offset, err)
-		}
-		return nil, fmt.Errorf("not JSON: %w", err)
+	if json.Valid(data) {
+		return nil
 	}
-	return bytes.Trim(data, " \t\r\n"), nil
+	err := json.Unmarshal(data, new(any))
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		return fmt.Errorf("not JSON at byte %d: %w", syntax.Offset, err)
+	}
+	return fmt.Errorf("not JSON: %w", err)
 }
 
 // readObject decodes each member of an object into the target that has its name; a *rawValue target is left undecoded.
@@ -53,7 +54,8 @@ func readObject(path string, object rawValue, targets map[string]any) error {
 		return fmt.Errorf("%s: %v is not an object", path, object)
 	}
 	seen := map[string]bool{}
-	for key, value := range members(object) {
+	for name, value := range members(object) {
+		key := string(name)
 		at := fieldPath(path, key)
 		target := cmp.Or(targets[key], targets[key+"?"])
 		if target == nil || strings.HasSuffix(key, "?") {
@@ -108,15 +110,15 @@ func readArray(path string, array rawValue) (iter.Seq[rawValue], error) {
 }
 
 // members yields the names and values of an object.
-func members(object rawValue) iter.Seq2[string, rawValue] {
-	return func(yield func(string, rawValue) bool) {
+func members(object rawValue) iter.Seq2[[]byte, rawValue] {
+	return func(yield func([]byte, rawValue) bool) {
 		var key []byte
 		for value := range elements(object) {
 			if key == nil {
 				key = unquote(value)
 				continue
 			}
-			if !yield(string(key), value) {
+			if !yield(key, value) {
 				return
 			}
 			key = nil
@@ -128,10 +130,10 @@ func members(object rawValue) iter.Seq2[string, rawValue] {
 func elements(list rawValue) iter.Seq[rawValue] {
 	return func(yield func(rawValue) bool) {
 		for at := 1; ; {
-			for isSeparator(list[at]) {
+			for at < len(list) && isSeparator(list[at]) {
 				at++
 			}
-			if list[at] == ']' || list[at] == '}' {
+			if at >= len(list) || list[at] == ']' || list[at] == '}' {
 				return
 			}
 			end := valueEnd(list, at)
@@ -141,6 +143,16 @@ func elements(list rawValue) iter.Seq[rawValue] {
 			at = end
 		}
 	}
+}
+
+// element returns element n of an array that has it.
+func element(array rawValue, n int) (e rawValue) {
+	for e = range elements(array) {
+		if n--; n < 0 {
+			break
+		}
+	}
+	return e
 }
 
 func isSeparator(c byte) bool {
@@ -161,38 +173,52 @@ func valueEnd(data []byte, at int) int {
 	return at
 }
 
+// turns has what changes how bracketEnd goes on; most bytes do not.
+var turns = [256]byte{'"': '"', '\\': '\\', '[': '[', '{': '[', ']': ']', '}': ']'}
+
 func bracketEnd(data []byte, at int) int {
-	for depth := 0; ; at++ {
-		switch data[at] {
-		case '"':
-			at = stringEnd(data, at) - 1
-		case '{', '[':
+	depth, quoted := 0, false
+	for ; at < len(data); at++ {
+		turn := turns[data[at]]
+		if turn == 0 {
+			continue
+		}
+		switch {
+		case turn == '"':
+			quoted = !quoted
+		case quoted:
+			if turn == '\\' {
+				at++
+			}
+		case turn == '[':
 			depth++
-		case '}', ']':
+		case turn == ']':
 			if depth--; depth == 0 {
 				return at + 1
 			}
 		}
 	}
+	return len(data)
 }
 
 func stringEnd(data []byte, at int) int {
-	for at++; data[at] != '"'; at++ {
+	for at++; at < len(data) && data[at] != '"'; at++ {
 		if data[at] == '\\' {
 			at++
 		}
 	}
-	return at + 1
+	return min(at+1, len(data))
 }
 
 // unquote returns the text of a string, never nil.
 func unquote(quoted rawValue) []byte {
+	if len(quoted) < 2 {
+		return []byte{}
+	}
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
 	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		panic("tokenizer: rawValue holds invalid JSON: " + err.Error())
-	}
+	json.Unmarshal(quoted, &s) // a string, if the file is JSON
 	return []byte(s)
 }

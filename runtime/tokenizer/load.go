@@ -1,14 +1,26 @@
 package tokenizer
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
-// load builds a Tokenizer, but for its name and workers.
+// load builds a Tokenizer, but for its name and workers. Whether data is JSON at all is looked into beside, which takes a
+// good part of the time; that error goes before all others.
 func load(data []byte) (*Tokenizer, error) {
-	root, err := document(data)
-	if err != nil {
-		return nil, err
+	checked := make(chan error, 1)
+	go func() { checked <- check(data) }()
+	t, err := read(data)
+	if invalid := <-checked; invalid != nil {
+		return nil, invalid
 	}
-	if root[0] != '{' {
+	return t, err
+}
+
+// read builds a Tokenizer from data, or anything if that is no JSON.
+func read(data []byte) (t *Tokenizer, err error) {
+	root := rawValue(bytes.Trim(data, " \t\r\n"))
+	if len(root) == 0 || root[0] != '{' {
 		return nil, fmt.Errorf("%v is not an object", root)
 	}
 	version := "1.0"
@@ -34,7 +46,7 @@ func load(data []byte) (*Tokenizer, error) {
 	case !padding.isNull():
 		return nil, fmt.Errorf("padding: %v is not supported, only null", padding)
 	}
-	t := &Tokenizer{vocab: &vocabulary{}}
+	t = &Tokenizer{vocab: &vocabulary{}}
 	if t.model, err = loadModel("model", bpe, t.vocab); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (w *worker) merge() {
 		if s[at].id == noID || next == noSymbol {
 			continue
 		}
-		m, ok := w.model.merges[pair{s[at].id, s[next].id}]
+		m, ok := w.model.merges.find(pair{s[at].id, s[next].id})
 		if !ok || m.rank != rank {
 			continue // the pair that was offered here is gone
 		}
@@ -51,7 +51,7 @@ func (w *worker) offer(at int32) {
 	if next == noSymbol {
 		return
 	}
-	if m, ok := w.model.merges[pair{w.symbols[at].id, w.symbols[next].id}]; ok {
+	if m, ok := w.model.merges.find(pair{w.symbols[at].id, w.symbols[next].id}); ok {
 		w.queue.push(m.rank, at)
 	}
 }

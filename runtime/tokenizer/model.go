@@ -9,7 +9,7 @@ import (
 // model is byte-pair encoding: which two neighbouring tokens become one, and in what order.
 type model struct {
 	vocab        *vocabulary
-	merges       map[pair]merge
+	merges       rules
 	unk          int32       // the token for an unknown character, or noID
 	bytes        *[256]int32 // the tokens <0x00> to <0xFF>, noID where absent; nil without byte_fallback
 	fuseUnk      bool        // neighbouring unknown characters become one token
@@ -87,50 +87,64 @@ func byteTokens(vocab *vocabulary) *[256]int32 {
 }
 
 // loadMerges reads the merges, pairs ["a", "b"] or strings "a b", the most urgent first. Of a pair given twice the
-// later place counts.
+// later place counts. All are read before any is looked up: memory is then waited for in many places at once.
 func (m *model) loadMerges(path string, value rawValue) error {
-	values, err := readArray(path, value)
-	if err != nil {
-		return err
-	}
-	m.merges = make(map[pair]merge, len(m.vocab.tokens))
 	_, known := m.vocab.id(mark)
 	m.cutAtMark = known && !m.ignoreMerges
+	m.merges = newRules(len(m.vocab.tokens))
+	texts, err := readMerges(path, value, len(m.vocab.tokens))
+	pairs := make([]pair, len(texts))
+	for i, t := range texts {
+		pairs[i].left, _ = m.vocab.id(string(t.left))
+		pairs[i].right, _ = m.vocab.id(string(t.right))
+	}
 	var joined []byte
 	made := 0 // place of the last result
-	rank := int32(-1)
-	for v := range values {
-		rank++
-		left, right, ok := readMerge(v)
-		if !ok {
-			return fmt.Errorf("%s[%d]: %v is not a pair of tokens", path, rank, v)
-		}
-		if left == nil {
+	for i, t := range texts {
+		if t.left == nil {
 			continue
 		}
-		joined = append(append(joined[:0], left...), right...)
-		l, okL := m.vocab.ids[string(left)]
-		r, okR := m.vocab.ids[string(right)]
+		joined = append(append(joined[:0], t.left...), t.right...)
 		made = m.vocab.place(joined, made+1)
-		if !okL || !okR || made < 0 {
-			return fmt.Errorf("%s[%d]: %v: token %q is not in the vocabulary", path, rank, v, m.firstUnknown(left, right, joined))
+		if pairs[i].left == noID || pairs[i].right == noID || made < 0 {
+			return fmt.Errorf("%s[%d]: %v: token %q is not in the vocabulary", path, i, element(value, i), m.firstUnknown(t.left, t.right, joined))
 		}
-		m.merges[pair{l, r}] = merge{rank, m.vocab.tokens[made].id}
+		m.merges.set(pairs[i], merge{int32(i), m.vocab.tokens[made].id})
 		m.cutAtMark = m.cutAtMark && !bytes.Contains(bytes.TrimLeft(joined, mark), []byte(mark))
 	}
-	if len(m.merges) == 0 {
+	if err == nil && m.merges.count == 0 {
 		return fmt.Errorf("%s: no merges", path)
 	}
-	return nil
+	return err
 }
 
 func (m *model) firstUnknown(tokens ...[]byte) []byte {
 	for _, text := range tokens {
-		if _, ok := m.vocab.ids[string(text)]; !ok {
+		if _, ok := m.vocab.id(string(text)); !ok {
 			return text
 		}
 	}
 	return nil
+}
+
+// mergeText is the two sides of a merge; both are nil for the version line of an old merges file.
+type mergeText struct{ left, right []byte }
+
+// readMerges returns the texts of an array of about n merges, up to the first that is none, which is an error.
+func readMerges(path string, array rawValue, n int) ([]mergeText, error) {
+	values, err := readArray(path, array)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]mergeText, 0, n)
+	for v := range values {
+		left, right, ok := readMerge(v)
+		if !ok {
+			return texts, fmt.Errorf("%s[%d]: %v is not a pair of tokens", path, len(texts), v)
+		}
+		texts = append(texts, mergeText{left, right})
+	}
+	return texts, nil
 }
 
 // readMerge returns the two sides of a merge, or nil and nil for the version line of an old merges file.

@@ -153,3 +153,25 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// Whatever else is wrong with a file that is no JSON, that is said of it.
+func TestNoJSONGoesFirst(t *testing.T) {
+	for _, file := range []string{
+		tinyFile(`"pre_tokenizer": `+byteLevel, `"decoder": `+byteLevel, `"post_processor": `+templateA),
+		tinyFile(`"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Prepend", "prepend": "▁\n"}]}`),
+		added(`"id": 20, "content": "<x>"`, `"id": 21, "content": "<\u0078> "`),
+	} {
+		for at := range len(file) {
+			broken := []string{file[:at]}
+			for _, c := range []string{"", `"`, `\`, "{", "}", "[", "]", ",", "x", "\n", "\xff", "\x80\x80"} {
+				broken = append(broken, file[:at]+c+file[at+1:])
+			}
+			for _, data := range broken {
+				want := check([]byte(data))
+				if _, err := Parse("x", []byte(data)); want != nil && (err == nil || err.Error() != "tokenizer x: "+want.Error()) {
+					t.Errorf("Parse(%q)\n got %v\nwant %v", data, err, want)
+				}
+			}
+		}
+	}
+}

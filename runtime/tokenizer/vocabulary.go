@@ -22,7 +22,7 @@ type token struct {
 // vocabulary relates tokens and ids. Ids may have holes; memory grows with the number of tokens, not with the ids.
 type vocabulary struct {
 	tokens []token // ids ascending, once sorted
-	ids    map[string]int32
+	places textIndex
 }
 
 // load adds all of model.vocab.
@@ -33,28 +33,40 @@ func (v *vocabulary) load(path string, vocab rawValue) error {
 	const shortest = len(`"a":0,`)
 	n := min(bytes.Count(vocab, []byte{':'}), len(vocab)/shortest)
 	v.tokens = make([]token, 0, n)
-	v.ids = make(map[string]int32, n)
-	for text, value := range members(vocab) {
+	v.places = newTextIndex(n)
+	var texts textBlock
+	for name, value := range members(vocab) {
+		text := texts.keep(name)
 		id, err := strconv.ParseInt(string(value), 10, 64)
 		if err != nil || id < 0 || id > math.MaxInt32 {
 			return fmt.Errorf("%s[%q]: id %v is not a number from 0 to %d", path, text, value, math.MaxInt32)
 		}
-		v.add(token{id: int32(id), text: text})
-		if len(v.ids) != len(v.tokens) {
+		if !v.add(token{id: int32(id), text: text}) {
 			return fmt.Errorf("%s[%q]: token is given twice", path, text)
 		}
 	}
 	return v.sort(path)
 }
 
-func (v *vocabulary) add(t token) {
+// add adds a token after the others, unless there is one of its text.
+func (v *vocabulary) add(t token) bool {
+	if !v.places.add(v.tokens, t.text) {
+		return false
+	}
 	v.tokens = append(v.tokens, t)
-	v.ids[t.text] = t.id
+	return true
 }
 
 // sort puts the tokens in order after additions. Two tokens with one id are an error.
 func (v *vocabulary) sort(path string) error {
-	slices.SortFunc(v.tokens, func(a, b token) int { return cmp.Compare(a.id, b.id) })
+	byID := func(a, b token) int { return cmp.Compare(a.id, b.id) }
+	if !slices.IsSortedFunc(v.tokens, byID) {
+		slices.SortFunc(v.tokens, byID)
+		v.places = newTextIndex(len(v.tokens))
+		for i, t := range v.tokens {
+			v.places.add(v.tokens[:i], t.text)
+		}
+	}
 	for i, t := range v.tokens {
 		if i > 0 && v.tokens[i-1].id == t.id {
 			return fmt.Errorf("%s: tokens %q and %q have one id, %d", path, v.tokens[i-1].text, t.text, t.id)
@@ -64,8 +76,11 @@ func (v *vocabulary) sort(path string) error {
 }
 
 func (v *vocabulary) id(text string) (int32, bool) {
-	id, ok := v.ids[text]
-	return id, ok
+	at := v.places.find(v.tokens, text)
+	if at < 0 {
+		return noID, false
+	}
+	return v.tokens[at].id, true
 }
 
 // place returns where a token stands in v.tokens, or -1. It looks at guess first: files list the tokens that merges make
@@ -74,12 +89,7 @@ func (v *vocabulary) place(text []byte, guess int) int {
 	if guess < len(v.tokens) && v.tokens[guess].text == string(text) {
 		return guess
 	}
-	id, ok := v.ids[string(text)]
-	if !ok {
-		return -1
-	}
-	at, _ := v.find(id)
-	return at
+	return v.places.find(v.tokens, string(text))
 }
 
 func (v *vocabulary) find(id int32) (int, bool) {

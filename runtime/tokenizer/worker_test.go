@@ -13,7 +13,7 @@ func plainMerge(m *model, ids []int32) []int32 {
 	for {
 		best, at := merge{rank: 1 << 30}, -1
 		for i := range len(ids) - 1 {
-			if found, ok := m.merges[pair{ids[i], ids[i+1]}]; ok && found.rank < best.rank {
+			if found, ok := m.merges.find(pair{ids[i], ids[i+1]}); ok && found.rank < best.rank {
 				best, at = found, i
 			}
 		}

@@ -14,7 +14,7 @@ const tokenizerName = "tokenizer.json"
 
 // Companions are the files of a checkpoint that a package keeps beside the
 // weights, where they are there.
-var Companions = []string{tokenizerName, "tokenizer_config.json"}
+var Companions = []string{tokenizerName, "tokenizer_config.json", "chat_template.jinja"}
 
 // maxCompanion is how many bytes a companion of a checkpoint may have.
 const maxCompanion = 64 << 20
@@ -27,11 +27,11 @@ type companion struct {
 	read func() ([]byte, error)
 }
 
-// companionsOf reads those that lie beside the weights at path.
-func companionsOf(path string) ([]companion, error) {
+// companionsOf reads those that the checkpoint at path has.
+func companionsOf(ckpt checkpoint.Checkpoint, path string) ([]companion, error) {
 	var out []companion
 	for _, name := range Companions {
-		data, found, err := checkpoint.Beside(path, name, maxCompanion)
+		data, found, err := checkpoint.CompanionOf(ckpt, path, name, maxCompanion)
 		if err != nil {
 			return nil, err
 		}

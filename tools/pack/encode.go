@@ -41,24 +41,42 @@ func (p *packer) encode(ctx context.Context, rw passes.RecordWeight, at spot) (*
 	if p.inBlocks(rw) {
 		step = p.blockRows(k)
 	}
-	m, err := encodeBlocks(rw.Type.DType, n, k, step, func(row int, dst []float32) error {
+	b := newBlocks(rw.Type.DType, n, k, func(row int, dst []float32) error {
 		err := p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row+row, len(dst)/k, dst)
 		collect(p.stacked[rw.Name])
 		return err
 	})
+	if rw.Type.DType.Encoded() { // a plain matrix may keep what it is made from
+		b.buf = p.buffers.take((step + 1) * k)
+		defer p.buffers.put(b.buf)
+	}
+	m, err := b.encodeAll(step)
 	if err != nil {
 		return nil, fmt.Errorf("weight %s of layer %d, expert %d: %w", rw.Name, at.layer, at.expert, err)
 	}
 	return m, nil
 }
 
-// encodeBlocks is quant.Encode of the matrix [n,k] whose rows read gives, with
-// step rows in memory at a time. What blocks have in common is the factor, which
-// follows from the largest scale of all. So a block is encoded together with the
-// row that has the largest scale so far, and the blocks before the one that
-// raised the factor last are encoded once more.
-func encodeBlocks(d ir.DType, n, k, step int, read func(row int, dst []float32) error) (*quant.Matrix, error) {
-	b := blocks{m: &quant.Matrix{DType: d, N: n, K: k, Factor: 1}, read: read, buf: make([]float32, 0, (min(step, n)+1)*k)}
+// A blocks is a matrix that is encoded a block of rows at a time.
+type blocks struct {
+	m       *quant.Matrix
+	read    func(row int, dst []float32) error
+	buf     []float32 // rows, and one more
+	largest []float32 // the row of the largest scale of those encoded; nil: all were zeros
+}
+
+// newBlocks is the matrix [n,k] whose rows read gives.
+func newBlocks(d ir.DType, n, k int, read func(row int, dst []float32) error) *blocks {
+	return &blocks{m: &quant.Matrix{DType: d, N: n, K: k, Factor: 1}, read: read}
+}
+
+// encodeAll is quant.Encode of the matrix, with at most step rows in memory at a
+// time. What blocks have in common is the factor, which follows from the largest
+// scale of all. So a block is encoded together with the row that has the largest
+// scale so far, and the blocks before the one that raised the factor last are
+// encoded once more.
+func (b *blocks) encodeAll(step int) (*quant.Matrix, error) {
+	n := b.m.N
 	if step >= n {
 		return b.encode(0, n)
 	}
@@ -84,17 +102,10 @@ func encodeBlocks(d ir.DType, n, k, step int, read func(row int, dst []float32) 
 	return b.m, nil
 }
 
-// A blocks is a matrix that is encoded a block of rows at a time.
-type blocks struct {
-	m       *quant.Matrix
-	read    func(row int, dst []float32) error
-	buf     []float32
-	largest []float32 // the row of the largest scale of those encoded; nil: all were zeros
-}
-
 // encode encodes n rows as they are in the matrix so far.
 func (b *blocks) encode(row, n int) (*quant.Matrix, error) {
 	k := b.m.K
+	b.buf = slices.Grow(b.buf[:0], (n+1)*k)
 	w := b.buf[:n*k]
 	if err := b.read(row, w); err != nil {
 		return nil, err

@@ -41,10 +41,10 @@ func TestBlocksAreTheWhole(t *testing.T) {
 				}
 				want, refused := quant.Encode(d, n, k, slices.Clone(w))
 				for _, step := range []int{1, 3, 8, 39, 100} {
-					got, err := encodeBlocks(d, n, k, step, func(row int, dst []float32) error {
+					got, err := newBlocks(d, n, k, func(row int, dst []float32) error {
 						copy(dst, w[row*k:])
 						return nil
-					})
+					}).encodeAll(step)
 					if refused != nil { // beyond the scales of the type
 						require.Error(t, err)
 						continue
@@ -64,9 +64,9 @@ func TestBlocksNameTheWeight(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := encodeBlocks(ir.W8, 10, 32, 2, read)
+	_, err := newBlocks(ir.W8, 10, 32, read).encodeAll(2)
 	require.EqualError(t, err, "rows from 4: quant: weight [1,1] is +Inf")
-	_, err = encodeBlocks(ir.W8, 10, 32, 2, func(row int, dst []float32) error { return fmt.Errorf("row %d cannot be read", row) })
+	_, err = newBlocks(ir.W8, 10, 32, func(row int, dst []float32) error { return fmt.Errorf("row %d cannot be read", row) }).encodeAll(2)
 	require.EqualError(t, err, "row 0 cannot be read")
 }
 

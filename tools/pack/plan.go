@@ -28,6 +28,9 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if err := p.findJoined(); err != nil {
 		return err
 	}
+	if err := p.noteCodes(); err != nil {
+		return err
+	}
 	if err := p.describe(); err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if err := j.place(columns); err != nil {
 		return err
 	}
-	if j.companions, err = companionsOf(path); err != nil {
+	if j.companions, err = companionsOf(p.ckpt, path); err != nil {
 		return err
 	}
 	hash, err := checkpointHash(p.ckpt, true)

@@ -22,6 +22,7 @@ type packer struct {
 
 	stacked map[string]int64 // see findStacked
 	joined  map[string]bool  // types of matrices that are made by blocks; see findJoined
+	buffers buffers
 }
 
 // A spot is where in a model a weight, or some of its rows, is.
@@ -80,7 +81,11 @@ func (p *packer) weight(ctx context.Context, w *padded, rw passes.RecordWeight, 
 }
 
 func (p *packer) matrix(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) (float32, error) {
-	m, err := p.encode(ctx, rw, at)
+	to := p.encode
+	if p.coded(rw, at) {
+		to = p.codes
+	}
+	m, err := to(ctx, rw, at)
 	if err != nil {
 		return 0, err
 	}

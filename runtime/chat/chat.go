@@ -1,0 +1,143 @@
+// Package chat turns messages into the text that a model was trained on, by the
+// Jinja template that comes with its tokenizer.
+//
+// Templates see what transformers gives them: messages, add_generation_prompt,
+// the special tokens by name, raise_exception and strftime_now, with blocks trimmed.
+// They are text from elsewhere: they reach no file, and a loop over range is
+// bounded, but one that recurses for ever ends the process.
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/config"
+	"github.com/nikolalohinski/gonja/v2/exec"
+	"github.com/nikolalohinski/gonja/v2/loaders"
+)
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role    string `json:"role"` // system, user, assistant, or what the template knows
+	Content string `json:"content"`
+}
+
+// A Template renders conversations for one model. It may be used by several
+// goroutines at once.
+type Template struct {
+	t       *exec.Template
+	special map[string]string
+}
+
+// ErrNone is wrapped where a tokenizer comes without a template.
+var ErrNone = errors.New("no chat template")
+
+// Open reads the template that stands in tokenizer_config.json, or in
+// chat_template.jinja, which wins where there are both; either may be nil.
+func Open(tokenizerConfig, jinja []byte) (*Template, error) {
+	c := struct {
+		Template json.RawMessage `json:"chat_template"`
+	}{}
+	special := map[string]json.RawMessage{}
+	if tokenizerConfig != nil {
+		err := json.Unmarshal(tokenizerConfig, &c)
+		if err == nil {
+			err = json.Unmarshal(tokenizerConfig, &special)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
+		}
+	}
+	name, text := "chat_template.jinja", string(jinja)
+	if jinja == nil {
+		var err error
+		if name, text, err = pick(c.Template); err != nil {
+			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
+		}
+	}
+	return Parse(name, text, specialTokens(special))
+}
+
+// pick returns the text of a template that is given alone, or the one named
+// default of a list.
+func pick(raw json.RawMessage) (name, text string, err error) {
+	const key = "chat_template"
+	if len(raw) == 0 || string(raw) == "null" {
+		return key, "", ErrNone
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return key, text, nil
+	}
+	var list []struct{ Name, Template string }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return key, "", fmt.Errorf("%s is neither text nor a list of name and template", key)
+	}
+	for _, l := range list {
+		if l.Name == "default" {
+			return key, l.Template, nil
+		}
+	}
+	return key, "", fmt.Errorf("%s: none of %d templates is named default: %w", key, len(list), ErrNone)
+}
+
+// specialTokens returns the special tokens: text, or an object with content.
+func specialTokens(values map[string]json.RawMessage) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"} {
+		var text string
+		var object struct{ Content string }
+		switch {
+		case json.Unmarshal(values[key], &text) == nil:
+		case json.Unmarshal(values[key], &object) == nil:
+			text = object.Content
+		default:
+			continue
+		}
+		out[key] = text
+	}
+	return out
+}
+
+// Parse reads a template; name stands in errors. special are the values of
+// bos_token and the like.
+func Parse(name, text string, special map[string]string) (*Template, error) {
+	c := config.New()
+	c.TrimBlocks, c.LeftStripBlocks = true, true
+	loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t, err := exec.NewTemplate("/"+name, c, loader, environment())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &Template{t, special}, nil
+}
+
+// Render returns the text of a conversation. With prompt, it ends where the
+// assistant's answer is to begin.
+func (t *Template) Render(messages []Message, prompt bool) (string, error) {
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		list[i] = map[string]any{"role": m.Role, "content": m.Content}
+	}
+	data := map[string]any{"messages": list, "add_generation_prompt": prompt}
+	for key, v := range t.special {
+		data[key] = v
+	}
+	var refused error // an error that a function returns does not come out whole
+	data["raise_exception"] = func(args *exec.VarArgs) (string, error) {
+		refused = errors.New(strings.TrimSpace(args.First().String()))
+		return "", refused
+	}
+	text, err := t.t.ExecuteToString(exec.NewContext(data))
+	if err != nil {
+		if refused != nil {
+			return "", fmt.Errorf("the chat template refuses these messages: %w", refused)
+		}
+		return "", fmt.Errorf("chat template: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,87 @@
+package chat
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var talk = []Message{{"system", `be "brief"`}, {"user", " hi\n"}, {"assistant", "<a>b</a>yes"}, {"user", "bye"}}
+
+// TestRender has what the templates of the families use; the wanted texts are
+// those of Jinja 3 with the options that transformers sets.
+func TestRender(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"turns", "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[' + m['content'] | trim + ']' }}{% elif m.role == 'assistant' %}{{ ' ' + m.content + eos_token }}{% endif %}{% endfor %}", "<s>[hi] <a>b</a>yes</s>[bye]"},
+		{"namespace", "{%- set ns = namespace(open=true, last=0) %}{%- for m in messages[::-1] %}{%- set i = (messages|length - 1) - loop.index0 %}{%- if ns.open and m.role == 'user' and m.content is string and not(m.content.startswith('<')) %}{%- set ns.open = false %}{%- set ns.last = i %}{%- endif %}{%- endfor %}{{ ns.last }}", "3"},
+		{"strings", "{% for m in messages %}{% if '</a>' in m.content %}{{ m.content.split('</a>')[-1].lstrip('\\n') }}{% endif %}{% endfor %}{{ messages[1].content.strip() }}{{ messages[0].content[:2] }}", "yeshibe"},
+		{"loop", "{% for m in messages %}{{ loop.first }}{{ loop.index }}{% if loop.previtem is defined %}p{% endif %}{% if loop.last %}!{% endif %}{% endfor %}", "True1False2pFalse3pFalse4p!"},
+		{"slices", "{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set sys = messages[0]['content'] %}{% else %}{% set rest = messages %}{% endif %}{{ rest|length }} {{ sys }}", `3 be "brief"`},
+		{"macro", "{% macro f(x, y=2) %}<{{ x }}{{ y }}>{% endmacro %}{{ f(1) }}{{ f(1, y=3) }}", "<12><13>"},
+		{"undefined", "{% if tools is defined and tools %}t{% else %}n{% endif %}{{ messages[0].get('name', 'none') }}", "nnone"},
+		{"blocks", "  {% if true %}\n  a\n    {% endif %}\nb\n", "  a\nb"},
+		{"json", "{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}", `{"content": "be \"brief\"", "role": "system"}` + "{\n \"a\": \"<:,\\\"\"\n}"},
+		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% endif %}{% endfor %}", "<a>b</a>yes"},
+		{"break", "{% for i in range(2, 9, 3) %}{% if i == 8 %}{% break %}{% endif %}{{ i }}{% endfor %}", "25"},
+		{"prompt", "{{ 'x' if add_generation_prompt else 'y' }}{{ 'a' ~ 1 }}", "xa1"},
+	} {
+		tmpl, err := Parse(c.name, c.text, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
+		require.NoError(t, err, c.name)
+		got, err := tmpl.Render(talk, true)
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.want, got, c.name)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	tmpl, err := Open([]byte(`{"chat_template": "{{ bos_token }}{{ eos_token }}", "bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": null}`), nil)
+	require.NoError(t, err)
+	got, err := tmpl.Render(nil, false)
+	require.NoError(t, err)
+	require.Equal(t, "<s></s>", got)
+
+	list := `{"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]}`
+	for want, jinja := range map[string][]byte{"d": nil, "j": []byte("j")} {
+		tmpl, err := Open([]byte(list), jinja)
+		require.NoError(t, err)
+		got, err := tmpl.Render(talk, true)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, none := range []string{`{}`, `{"chat_template": null}`, `{"chat_template": [{"name": "rag", "template": "x"}]}`} {
+		_, err := Open([]byte(none), nil)
+		require.ErrorIs(t, err, ErrNone, none)
+	}
+	_, err := Open([]byte(`{"chat_template": 3}`), nil)
+	require.EqualError(t, err, "tokenizer_config.json: chat_template is neither text nor a list of name and template")
+	_, err = Open([]byte(`{"chat_template": "{% for %}"}`), nil)
+	require.ErrorContains(t, err, "chat_template: ")
+	_, err = Open([]byte(`[`), nil)
+	require.ErrorContains(t, err, "tokenizer_config.json: ")
+
+	tmpl, err := Parse("t", "{% if messages[0].role != 'user' %}{{ raise_exception('roles must alternate') }}{% endif %}", nil)
+	require.NoError(t, err)
+	_, err = tmpl.Render(talk, true)
+	require.EqualError(t, err, "the chat template refuses these messages: roles must alternate")
+
+	for text, want := range map[string]string{
+		"{% for i in range(10000000000) %}{% endfor %}": "range of more than",
+		"{% include '/etc/passwd' %}":                   "",
+		"{{ messages.nothing() }}":                      "chat template: ",
+	} {
+		tmpl, err := Parse("t", text, nil)
+		if err == nil {
+			_, err = tmpl.Render(talk, true)
+		}
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestStrftime(t *testing.T) {
+	at := time.Date(2026, 3, 7, 15, 4, 5, 0, time.UTC)
+	require.Equal(t, "07 March 2026, 100% 03 PM", strftime(at, "%d %B %Y, 100%% %I %p"))
+}

@@ -18,9 +18,9 @@ var layers = []string{
 	"ir", "ir/quant", "ir/interp",
 	"lower",
 	"pager/layout",
-	"passes", "pager", "models/checkpoint", "models", "models/",
+	"passes", "pager", "models/checkpoint", "models/checkpoint/gguf", "models", "models/",
 	"lower/host/kernel/asm", "lower/host/kernel", "lower/static", "lower/host",
-	"runtime/tokenizer", "runtime",
+	"runtime/tokenizer", "runtime/chat", "runtime",
 	"tools/pack", "tools/synth", "tools/check", "tools/quality", "tools/energy", "tools/trace", "tools/bench", "tools/cli", "tools/estream",
 }
 
@@ -29,7 +29,7 @@ var testOnly = []string{"lower/lowertest", "pager/pagertest", "models/checkpoint
 
 // families are imported by models/all and tools alone.
 func isFamily(pkg string) bool {
-	return strings.HasPrefix(pkg, "models/") && !slices.Contains([]string{"models/all", "models/checkpoint"}, pkg) && !slices.Contains(testOnly, pkg)
+	return strings.HasPrefix(pkg, "models/") && !slices.Contains([]string{"models/all", "models/checkpoint", "models/checkpoint/gguf"}, pkg) && !slices.Contains(testOnly, pkg)
 }
 
 func TestLayering(t *testing.T) {

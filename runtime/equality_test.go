@@ -37,7 +37,7 @@ func TestSameBits(t *testing.T) {
 	}
 	for _, encoding := range []string{"w4", "f32"} {
 		t.Run(encoding, func(t *testing.T) {
-			s := newSame(t, packed(t, tiny, encoding))
+			s := newSame(t, packed(t, tiny, encoding), openGolden(t))
 			for _, w := range grid() {
 				s.check(t, w)
 			}
@@ -51,6 +51,19 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
+// TestSameBitsOfFamilies draws a few ways for each other family.
+func TestSameBitsOfFamilies(t *testing.T) {
+	eachFamily(t, func(t *testing.T, from string, g golden) {
+		for _, encoding := range []string{"w8", "f32"} {
+			s := newSame(t, packed(t, from, encoding), g)
+			rng := rand.New(rand.NewPCG(6, uint64(len(encoding))))
+			for range 12 {
+				s.check(t, s.draw(rng))
+			}
+		}
+	})
+}
+
 // A same is a package and what its prompts give.
 type same struct {
 	dir     string
@@ -62,8 +75,7 @@ type same struct {
 	plans                  map[string]bool
 }
 
-func newSame(t *testing.T, dir string) *same {
-	g := openGolden(t)
+func newSame(t *testing.T, dir string, g golden) *same {
 	s := &same{dir: dir, source: inMemory(t, dir), plans: map[string]bool{}}
 	s.prompts = append(g.ragged(), g.ints("p33.input_ids")[0], g.ints("p1.input_ids")[0], g.ints("batch.input_ids")[2])
 	m := open(t, dir, runtime.Options{})

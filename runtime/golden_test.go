@@ -1,10 +1,10 @@
 package runtime_test
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,8 +16,19 @@ import (
 )
 
 // tolerance of logits and hidden states: f32 against f32 in another order of
-// sums; the goldens are within 2.8e-6 of f64.
+// sums; the goldens are within 1.5e-5 of f64.
 const tolerance = 1e-4
+
+// families are tiny checkpoints, one of each family, with golden values.
+var families = []string{"../testdata/deepseek", "../testdata/lfm2", "../testdata/mixtral", tiny, "../testdata/qwen3"}
+
+// eachFamily runs a test with the goldens of each family.
+func eachFamily(t *testing.T, test func(t *testing.T, from string, g golden)) {
+	t.Helper()
+	for _, from := range families {
+		t.Run(filepath.Base(from), func(t *testing.T) { test(t, from, openGoldenOf(t, from)) })
+	}
+}
 
 // A golden is prompts and what another implementation (PyTorch) made of them.
 type golden struct {
@@ -25,9 +36,11 @@ type golden struct {
 	checkpoint.Checkpoint
 }
 
-func openGolden(t testing.TB) golden {
+func openGolden(t testing.TB) golden { return openGoldenOf(t, tiny) }
+
+func openGoldenOf(t testing.TB, from string) golden {
 	t.Helper()
-	c, err := checkpoint.Open(filepath.Join(tiny, "goldens.safetensors"), checkpoint.Options{}, checkpoint.SafeTensors)
+	c, err := checkpoint.Open(filepath.Join(from, "goldens.safetensors"), checkpoint.Options{}, checkpoint.SafeTensors)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return golden{t, c}
@@ -89,72 +102,115 @@ func (g golden) requireGolden(name string, got []float32) {
 }
 
 func TestGoldenLogits(t *testing.T) {
-	g := openGolden(t)
-	m := open(t, packed(t, tiny, "f32"), runtime.Options{})
-	for _, prompt := range []string{"p1", "p7", "p33", "batch", "ragged0", "ragged1", "ragged2"} {
-		res := run(t, m, runtime.Batch{Prompts: g.ints(prompt + ".input_ids"), Logits: runtime.All})
-		g.requireGolden(prompt+".logits", res.Logits)
-	}
+	eachFamily(t, func(t *testing.T, from string, g golden) {
+		m := open(t, packed(t, from, "f32"), runtime.Options{})
+		for _, prompt := range []string{"p1", "p7", "p33", "batch", "ragged0", "ragged1", "ragged2"} {
+			res := run(t, m, runtime.Batch{Prompts: g.ints(prompt + ".input_ids"), Logits: runtime.All})
+			g.requireGolden(prompt+".logits", res.Logits)
+		}
+	})
 }
 
 // TestGoldenGreedy generates without a cache: each token is a run of its own.
 func TestGoldenGreedy(t *testing.T) {
-	g := openGolden(t)
-	m := open(t, packed(t, tiny, "f32"), runtime.Options{})
-	prompt := g.ints("p7.input_ids")[0]
-	var got []int32
-	for range 12 {
-		logits := run(t, m, runtime.Batch{Prompts: [][]int32{append(slices.Clone(prompt), got...)}}).Logits
-		got = append(got, int32(slices.Index(logits, slices.Max(logits))))
-	}
-	require.Equal(t, g.ints("p7.greedy12")[0], got)
+	eachFamily(t, func(t *testing.T, from string, g golden) {
+		m := open(t, packed(t, from, "f32"), runtime.Options{})
+		prompt := g.ints("p7.input_ids")[0]
+		var got []int32
+		for range 12 {
+			logits := run(t, m, runtime.Batch{Prompts: [][]int32{append(slices.Clone(prompt), got...)}}).Logits
+			got = append(got, int32(slices.Index(logits, slices.Max(logits))))
+		}
+		require.Equal(t, g.ints("p7.greedy12")[0], got)
+	})
 }
 
-// tapNames are the goldens' names of values, by layer where they end in a dot,
-// and those of this module.
+// tapNames are the names of values, and of the goldens that they are or that they
+// are terms of: a layer's where they end in a dot.
 var tapNames = map[string]string{
-	"embed": "embed", "mixer_out.": "attn.o", "ffn_out.": "experts", "layer_out.": "y", "final_norm": "final.norm",
-	"router_logits.": "ffn.router", "topk_weights.": "experts.weights", "topk_ids.": "experts.ids",
+	"embed": "embed", "attn.o": "mixer_out.", "conv.out": "mixer_out.", "experts": "ffn_out.", "shared.down": "ffn_out.", "ffn.down": "ffn_out.",
+	"y": "layer_out.", "final.norm": "final_norm", "ffn.router": "router_logits.", "experts.weights": "topk_weights.", "experts.ids": "topk_ids.",
+}
+
+// A tapped is the values of a run under the goldens' names.
+type tapped struct {
+	floats map[string][]float32
+	ids    map[string][]int32
+}
+
+func (x tapped) tap(t runtime.Tap) {
+	name := tapNames[t.Name]
+	if !strings.HasSuffix(name, ".") { // chunks of rows
+		x.floats[name] = append(x.floats[name], lower.F32(t.Buffer.Bytes())...)
+		return
+	}
+	name += strconv.Itoa(t.Layer)
+	if t.Name == "experts.ids" {
+		x.ids[name] = slices.Clone(lower.I32(t.Buffer.Bytes()))
+		return
+	}
+	values := slices.Clone(lower.F32(t.Buffer.Bytes()))
+	for i, v := range x.floats[name] {
+		values[i] += v
+	}
+	x.floats[name] = values
+}
+
+// tapsOf are the names in tapNames of what a package computes.
+func tapsOf(t *testing.T, dir string) []string {
+	var names []string
+	for _, g := range open(t, dir, runtime.Options{}).Module().Graphs {
+		for _, v := range g.Values {
+			if tapNames[v.Name] != "" {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 func TestGoldenHiddenStates(t *testing.T) {
-	g := openGolden(t)
-	dir := packed(t, tiny, "f32")
-	for _, chunk := range []int{0, 16, 33} {
-		floats, ids := map[string][]float32{}, map[string][]int32{}
-		o := runtime.Options{Chunk: chunk, Tap: func(x runtime.Tap) {
-			key := fmt.Sprint(x.Name, " of ", x.Layer)
-			if x.Name == "experts.ids" {
-				ids[key] = append(ids[key], lower.I32(x.Buffer.Bytes())...)
-			} else {
-				floats[key] = append(floats[key], lower.F32(x.Buffer.Bytes())...)
-			}
-		}}
-		for _, ours := range tapNames {
-			o.Taps = append(o.Taps, ours)
-		}
-		logitsOf(t, open(t, dir, o), g.ints("p33.input_ids")[0])
-		g.requireGolden("p33.embed", floats["embed of -1"])
-		g.requireGolden("p33.final_norm", floats["final.norm of 3"])
-		for l := range 3 {
-			require.Equal(t, slices.Concat(g.ints(fmt.Sprint("p33.topk_ids.", l))...), ids[fmt.Sprint("experts.ids of ", l)], "expert ids of layer %d", l)
-			for theirs, ours := range tapNames {
-				if strings.HasSuffix(theirs, ".") && ours != "experts.ids" {
-					g.requireGolden(fmt.Sprint("p33.", theirs, l), floats[fmt.Sprint(ours, " of ", l)])
+	eachFamily(t, func(t *testing.T, from string, g golden) {
+		dir := packed(t, from, "f32")
+		taps := tapsOf(t, dir)
+		for _, chunk := range []int{0, 16, 33} {
+			x := tapped{map[string][]float32{}, map[string][]int32{}}
+			logitsOf(t, open(t, dir, runtime.Options{Chunk: chunk, Taps: taps, Tap: x.tap}), g.ints("p33.input_ids")[0])
+			compared := 0
+			for _, tensor := range g.Tensors() {
+				name, ok := strings.CutPrefix(tensor.Name, "p33.")
+				switch {
+				case !ok || name == "input_ids" || strings.HasPrefix(name, "logits"):
+					continue
+				case strings.HasPrefix(name, "topk_ids."):
+					require.Equal(t, slices.Concat(g.ints(tensor.Name)...), x.ids[name], name)
+				default:
+					g.requireGolden(tensor.Name, x.floats[name])
 				}
+				compared++
 			}
+			require.Equal(t, len(x.floats)+len(x.ids), compared, "values tapped and compared")
 		}
-	}
+	})
 }
 
 // TestGoldenBF16 packs the checkpoint that holds its weights in bf16.
 func TestGoldenBF16(t *testing.T) {
-	g := openGolden(t)
-	dir := t.TempDir()
-	copyFile(t, filepath.Join(tiny, "model.bf16.safetensors"), filepath.Join(dir, "model.safetensors"))
-	copyFile(t, filepath.Join(tiny, "config.json"), filepath.Join(dir, "config.json"))
-	for _, encoding := range []string{"bf16", "exact"} {
-		m := open(t, packed(t, dir, encoding), runtime.Options{})
-		g.requireGolden("p33.logits_bf16_weights", logitsOf(t, m, g.ints("p33.input_ids")[0]))
-	}
+	eachFamily(t, func(t *testing.T, from string, g golden) {
+		dir := t.TempDir()
+		copyFile(t, filepath.Join(from, "model.bf16.safetensors"), filepath.Join(dir, "model.safetensors"))
+		copyFile(t, filepath.Join(from, "config.json"), filepath.Join(dir, "config.json"))
+		for _, encoding := range []string{"bf16", "exact"} {
+			m := open(t, packed(t, dir, encoding), runtime.Options{})
+			g.requireGolden("p33.logits_bf16_weights", logitsOf(t, m, g.ints("p33.input_ids")[0]))
+		}
+	})
+}
+
+// TestShards packs a checkpoint of two files with an index as one of one file.
+func TestShards(t *testing.T) {
+	b := runtime.Batch{Prompts: openGoldenOf(t, "../testdata/qwen3").ragged(), Logits: runtime.All}
+	one := run(t, open(t, packed(t, "../testdata/qwen3", "w8"), runtime.Options{}), b)
+	two := run(t, open(t, packed(t, "../testdata/qwen3-2shard", "w8"), runtime.Options{}), b)
+	requireBits(t, one.Logits, two.Logits, "two shards")
 }

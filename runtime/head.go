@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"time"
 
 	"estream/ir"
 	"estream/lower"
@@ -94,7 +95,7 @@ func (r *run) normed(rows []int32, last int) (map[string]lower.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.pass.ReleaseDense(span)
+	defer r.releaseDense(span, time.Now())
 	dense, _ := m.records(last)
 	if err := r.call(m.norm, m.norm.bound(r.memory(span.Pin), span.Off, dense[0].Factors), env); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (r *run) headRun(env map[string]lower.Buffer, n int, run headRun) ([]float3
 	if err != nil {
 		return nil, err
 	}
-	defer r.pass.ReleaseDense(span)
+	defer r.releaseDense(span, time.Now())
 	t := ir.Tensor(ir.F32, ir.N(n), ir.N(run.columns))
 	out := map[string]lower.Buffer{m.proj.graph.Outputs[0].Name: {Mem: mem, Len: lower.Size(t), Type: t}}
 	if err := r.call(m.proj, run.bound(r.memory(span.Pin), span.Off), out, env); err != nil {

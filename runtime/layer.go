@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"estream/ir"
 	"estream/lower"
@@ -35,7 +36,7 @@ func (r *run) layer(l int, c *class) error {
 		return err
 	}
 	defer r.pass.EndStage()
-	defer r.pass.ReleaseDense(span)
+	defer r.releaseDense(span, time.Now())
 	dense, _ := r.m.records(l)
 	lw := layerWeights{mem: r.memory(span.Pin), off: span.Off, factors: dense[0].Factors}
 	env, err := r.environment(c)
@@ -158,6 +159,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 			}
 			break
 		}
+		taken := time.Now()
 		r.group, r.members = r.group[:0], r.members[:0]
 		for e := g.First; e < g.First+g.Count; e++ {
 			if rows, w := r.routes.of(e); len(rows) > 0 {
@@ -166,7 +168,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 			}
 		}
 		err = r.program(c.callee, &lower.Call{In: []lower.Buffer{x, {}, {}, y}, Out: []lower.Buffer{y}, Group: r.group})
-		r.pass.Release(g)
+		r.release(g, taken)
 		if err != nil {
 			return r.blameExpert(err)
 		}

@@ -58,7 +58,8 @@ type Options struct {
 	// Source opens a weight file; nil: pager.OpenFile.
 	Source func(path string) (pager.Source, error)
 
-	Trace func(pager.Event) // is told of each read, wait and drop; see pager.Config
+	Trace  func(pager.Event) // is told of each read, wait and drop; see pager.Config
+	Events func(Event)       // is told of what a run did, right after it, by the goroutine of Run
 
 	// Taps names values whose contents Tap is given after each layer: any name
 	// of the package's graphs outside experts' bodies, "y" for a layer's output.

@@ -62,6 +62,7 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 		return nil, err
 	}
 	r := &run{m: m, ctx: ctx, plan: plan, ids: ids, offsets: offsets}
+	defer r.done(begun)
 	res := &Result{Vocab: m.vocab, Plan: plan, Offsets: rowOffsets(b, offsets)}
 	if err := r.start(len(positions)); err != nil {
 		return nil, err
@@ -138,6 +139,7 @@ type run struct {
 	offsets []int32
 
 	pass    *pager.Pass
+	at      int // the layer under way, as Event has it
 	arena   lower.Mem
 	x, y    lower.Buffer // the residual stream, and where a layer's output goes
 	frame   lower.Mem    // values that cross phases
@@ -193,14 +195,17 @@ func (r *run) memory(p *pager.Pin) lower.Mem {
 
 // forward is the whole computation.
 func (r *run) forward(b Batch, positions []int32, res *Result) error {
+	r.at = -1
 	if err := r.embed(); err != nil {
 		return fmt.Errorf("embeddings: %w", err)
 	}
 	for l, c := range r.m.layers {
+		r.at = l
 		if err := r.layer(l, c); err != nil {
 			return fmt.Errorf("layer %d: %w", l, err)
 		}
 	}
+	r.at = len(r.m.layers)
 	if err := r.head(b, positions, res); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
@@ -239,7 +244,9 @@ func (r *run) program(p *phase, c *lower.Call) error {
 	}
 	begun := time.Now()
 	err := p.program.Run(r.ctx, c)
-	r.compute += time.Since(begun)
+	end := time.Now()
+	r.compute += end.Sub(begun)
+	r.ran(p, c, begun, end)
 	return err
 }
 

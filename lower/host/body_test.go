@@ -70,7 +70,7 @@ func TestBodyMatchesInterpreter(t *testing.T) {
 	r := newRig(t, compiles(t, parse(t, body), nil, kernel.Packing), parse(t, body).Graphs[0], dims, step)
 	for range 2 { // a second time over the same state, and the workspace as the first left it
 		r.mustRun()
-		r.judge(2e-2) // keys that round to a neighbour in bf16
+		r.judge(4e-2) // queries and keys that round to a neighbour in bf16, scores of up to 100
 	}
 }
 

@@ -135,6 +135,9 @@ func (k *compiler) value(v *ir.Value) error {
 		place, t := k.operand(in, i, a, ok && op.raw != i+1)
 		in.from, in.In = append(in.from, place), append(in.In, lower.Buffer{Type: k.own(t)})
 	}
+	if op.space != nil {
+		k.space(in, op.space(k.c.backend, v))
+	}
 	if r == v {
 		k.placeOf(v)
 	}
@@ -145,6 +148,22 @@ func (k *compiler) value(v *ir.Value) error {
 	k.holds[in.to] = r
 	k.code = append(k.code, in)
 	return nil
+}
+
+// space gives in a last operand: as many words of working memory as it asks for.
+func (k *compiler) space(in *instruction, words int) {
+	if words == 0 {
+		return
+	}
+	key := spare{len(in.from), false}
+	s, ok := k.spares[key]
+	if !ok {
+		s = k.newSlot(false)
+		k.spares[key] = s
+	}
+	t := ir.Tensor(ir.F32, ir.N(words))
+	k.slots[s].types = append(k.slots[s].types, t)
+	in.from, in.In = append(in.from, k.firstSlot()+s), append(in.In, lower.Buffer{Type: t})
 }
 
 // read checks that the place of a still holds it.

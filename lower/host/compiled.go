@@ -21,10 +21,14 @@ type compiled struct {
 }
 
 func newCompiled(b *backend, p lower.Packing) *compiled {
-	return &compiled{
+	c := &compiled{
 		backend: b, packing: p, programs: map[string]*program{}, callees: map[string]string{},
 		pool: newPool(b.threads, b.set), running: make(chan struct{}, 1),
 	}
+	if b.trace != nil {
+		c.pool.count()
+	}
+	return c
 }
 
 // foreign reports whether matrices are arranged for another backend.

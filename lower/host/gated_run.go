@@ -97,11 +97,11 @@ func (r *gatedRun) run(ctx context.Context, g *group, call []lower.Expert, space
 	}
 	for expert, from := 0, 0; expert < len(call); {
 		expert, from = r.fill(expert, from, most)
-		for _, step := range [...]func(*gatedRun) error{(*gatedRun).gather, (*gatedRun).gateUp, (*gatedRun).quantize, (*gatedRun).add} {
+		for i, step := range [...]func(*gatedRun) error{(*gatedRun).gather, (*gatedRun).gateUp, (*gatedRun).quantize, (*gatedRun).add} {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := step(r); err != nil {
+			if err := r.step(g.p, i, step); err != nil {
 				return err
 			}
 		}

@@ -35,6 +35,10 @@ type Options struct {
 	Threads int             // that a Run may use; 0: GOMAXPROCS
 	Kernels *kernel.Set     // nil: kernel.Best, whose error Compile returns
 	Ops     map[*ir.Op]Func // operators from outside; none of ir.CoreOps
+
+	// Trace, where set, is told of each instruction, right after it ran. Calls of
+	// one Compiled come one at a time.
+	Trace func(Event)
 }
 
 // New returns the host backend.
@@ -42,7 +46,7 @@ func New(o Options) lower.Backend {
 	if o.Threads <= 0 {
 		o.Threads = goruntime.GOMAXPROCS(0)
 	}
-	b := &backend{threads: o.Threads, set: o.Kernels, core: core(), ops: maps.Clone(o.Ops), rowCap: 1024, fuse: true}
+	b := &backend{threads: o.Threads, set: o.Kernels, core: core(), ops: maps.Clone(o.Ops), trace: o.Trace, rowCap: 1024, fuse: true}
 	if b.set == nil {
 		b.set, b.noSet = kernel.Best()
 	}
@@ -55,8 +59,9 @@ type backend struct {
 	noSet   error // why there is none
 	core    map[*ir.Op]operator
 	ops     map[*ir.Op]Func
-	rowCap  int  // rows of a group that are worked on at once, at most
-	fuse    bool // gated bodies run fused
+	trace   func(Event) // nil: nobody asks
+	rowCap  int         // rows of a group that are worked on at once, at most
+	fuse    bool        // gated bodies run fused
 }
 
 func (b *backend) Name() string { return "host" }

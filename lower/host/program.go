@@ -217,7 +217,7 @@ func (p *program) execute(ctx context.Context, routed []int32) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := in.run(&in.Exec); err != nil {
+		if err := p.c.run(p.graph.Name, in); err != nil {
 			if in.routed {
 				err = lower.MapRow(err, len(routed), func(row int) int { return int(routed[row]) })
 			}

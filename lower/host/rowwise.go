@@ -63,6 +63,12 @@ func gatherElements(x *Exec, from, to int) error {
 	return kernel.Gather(span(x.out(), k, from, to), span(x.f32(0), n, from, to), span(x.i32(1), k, from, to), n, k)
 }
 
+func oneHotRows(x *Exec, from, to int) error {
+	_, k := rows(x.In[0].Type)
+	_, n := rows(x.Out.Type)
+	return kernel.OneHot(span(x.out(), n, from, to), span(x.i32(0), k, from, to), n, k)
+}
+
 func quantizeRows(x *Exec, from, to int) error {
 	_, k := rows(x.Out.Type)
 	dst := span(x.Out.Bytes(), rowBytes(x.Out.Type), from, to)
@@ -78,7 +84,8 @@ func rope(x *Exec) error {
 func ropeRows(x *Exec, from, to int) error {
 	a, d := x.Attr.(ir.RoPEAttr), x.Out.Type.Dims
 	k := d[1].N * d[2].N
-	r := kernel.Rotary{Heads: d[1].N, D: d[2].N, Theta: a.Theta, Interleaved: a.Interleaved}
+	r := kernel.Rotary{Heads: d[1].N, D: d[2].N, Theta: a.Theta, Interleaved: a.Interleaved,
+		Factor: a.Factor, Low: a.Low, High: a.High, Scale: a.Scale}
 	x.pool.set.Rotate(r, span(x.out(), k, from, to), span(x.f32(0), k, from, to), x.i32(1)[from:to])
 	return nil
 }

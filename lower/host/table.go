@@ -8,8 +8,9 @@ import (
 // An operator is how the host runs an op of package ir.
 type operator struct {
 	run    Func
-	raw    int                      // operand, counted from 1, that run takes in its own type; other float tensors come as f32
-	refuse func(v *ir.Value) string // why v cannot be run, or nothing; nil: everything can
+	raw    int                               // operand, counted from 1, that run takes in its own type; other float tensors come as f32
+	refuse func(v *ir.Value) string          // why v cannot be run, or nothing; nil: everything can
+	space  func(b *backend, v *ir.Value) int // words of working memory that run finds behind its operands; nil: none
 }
 
 // core returns the operators of package ir.
@@ -33,9 +34,10 @@ func core() map[*ir.Op]operator {
 		ir.Concat:     {run: rowwise(1, concatRows)},
 		ir.RoPE:       {run: rope},
 		ir.TopK:       {run: rowwise(10, topKRows)},
+		ir.OneHot:     {run: rowwise(1, oneHotRows)},
 		ir.Gather:     {run: rowwise(1, gatherElements)},
 		ir.Append:     {run: appendRows},
-		ir.Attention:  {run: attention, refuse: refuseAttention},
+		ir.Attention:  {run: attention, refuse: refuseAttention, space: attentionSpace},
 		ir.Conv:       {run: conv},
 		ir.Shift:      {run: shift},
 		ir.Quantize:   {run: rowwise(2, quantizeRows)},

@@ -66,7 +66,7 @@ func Main(a *App, args []string) int {
 	out := &printer{Writer: a.Stdout}
 	a.Stdout = out
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(llamaArgs(args))
 	err := errors.Join(root.ExecuteContext(ctx), out.err)
 	var usage usageError
 	switch {
@@ -109,7 +109,7 @@ computation.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.manualCommand())
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.manualCommand())
 	root.SetHelpCommand(a.helpCommand())
 	a.complete(root)
 	return root

@@ -172,6 +172,9 @@ func TestFailures(t *testing.T) {
 		{[]string{"synth", "--config", nowhere, nowhere + ".estream"}, "nowhere"},
 		{[]string{"check", "--golden", nowhere + ".safetensors", dir}, "nowhere"},
 		{[]string{"check", "--golden", goldens, "--prompt", "p34", dir}, "no tensor p34.input_ids"},
+		{[]string{"bench", "-r", "1", nowhere}, "nowhere"},
+		{[]string{"bench", "--memory", "1KiB", dir}, "prompt of 512 tokens: memory budget too small"},
+		{[]string{"run", "--tokens", "1", "--trace", nowhere + "/x/y", dir}, "--trace: "},
 		{[]string{"manual", dir + "/model.fb/x"}, "not a directory"},
 	} {
 		r := run(c.args...)

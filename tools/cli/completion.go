@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"estream/pager"
+	"estream/tools/bench"
 	"estream/tools/pack"
 )
 
@@ -32,14 +35,17 @@ func (a *App) complete(root *cobra.Command) {
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() != "bool" {
-				_ = c.RegisterFlagCompletionFunc(f.Name, a.flagValues(f.Name)) // fails for a flag that is not c's, or twice: neither is so
+				_ = c.RegisterFlagCompletionFunc(f.Name, a.flagValues(c.Name(), f.Name)) // fails for a flag that is not c's, or twice: neither is so
 			}
 		})
 	}
 }
 
-// flagValues says what may stand behind a flag.
-func (a *App) flagValues(flag string) cobra.CompletionFunc {
+// flagValues says what may stand behind a flag of a command.
+func (a *App) flagValues(command, flag string) cobra.CompletionFunc {
+	if command == "bench" && strings.HasPrefix(flag, "output") {
+		return words(bench.Formats()...)
+	}
 	switch flag {
 	case "encoding":
 		var names []string
@@ -57,7 +63,9 @@ func (a *App) flagValues(flag string) cobra.CompletionFunc {
 		return words("exact", "f32", "bf16", "w8", "w4g32", "w4g64", "w4g128", "w4full32")
 	case "embed":
 		return words("exact", "f32", "bf16", "w8")
-	case "config":
+	case "model":
+		return folders
+	case "config", "trace":
 		return files("json")
 	case "golden", "output":
 		return files("safetensors")

@@ -104,6 +104,11 @@ func TestCompletion(t *testing.T) {
 		{"verify p |", none},
 		{"check --golden |", filter},
 		{"synth --config |", "json\n:8\n"},
+		{"bench |", folders},
+		{"bench --output |", "md\ncsv\njson\njsonl\nbenchstat" + words},
+		{"bench --model |", folders},
+		{"bench --trace |", "json\n:8\n"},
+		{"bench --n-prompt |", none},
 		{"help ver|", "verify\tRead a whole package and compare every checksum\n:4\n"},
 	} {
 		args := strings.Split(strings.TrimSuffix(c.line, "|"), " ")

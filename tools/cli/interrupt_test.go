@@ -3,8 +3,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,4 +44,30 @@ func TestInterrupted(t *testing.T) {
 		require.Contains(t, stderr.String(), "estream: interrupted\n", sig)
 		require.NoFileExists(t, out, sig)
 	}
+}
+
+// A signal ends a bench: what was measured is printed whole, and the trace is whole.
+func TestBenchInterrupted(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "timeline.json")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), mainArgs+"="+strings.Join([]string{"bench", "-o", "json", "-p", "8", "-r", "1000000", "--progress", "--trace", trace, packed(t, tiny, "w4")}, "\n"))
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "pp8: run 3 of ") {
+	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	rest, err := io.ReadAll(stderr)
+	require.NoError(t, err)
+	err = cmd.Wait()
+	require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %s", err, rest)
+	rs := results(t, stdout.String())
+	require.Len(t, rs, 1)
+	require.GreaterOrEqual(t, len(rs[0]["samples_ns"].([]any)), 2)
+	text, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.True(t, json.Valid(text))
 }

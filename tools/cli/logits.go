@@ -21,20 +21,20 @@ type output struct {
 	f    *os.File
 }
 
-// newOutput begins the file; path may not lie in the package.
-func newOutput(path, pkg string) (*output, error) {
+// newOutput begins the file that a flag names; path may not lie in the package.
+func newOutput(flag, path, pkg string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, usagef("--output %s is a folder: name a file", path)
+		return nil, usagef("--%s %s is a folder: name a file", flag, path)
 	}
 	inside, err := within(path, pkg)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	if inside {
-		return nil, usagef("--output %s lies in the package %s: name another place", path, pkg)
+		return nil, usagef("--%s %s lies in the package %s: name another place", flag, path, pkg)
 	}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a device or a pipe is written to, not replaced
@@ -45,7 +45,7 @@ func newOutput(path, pkg string) (*output, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("--output: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return &output{path, f}, f.Chmod(0o644)
 }
@@ -59,7 +59,7 @@ func within(path, dir string) (bool, error) {
 			return false, err
 		}
 		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
-			return false, fmt.Errorf("--output: %w", err)
+			return false, err
 		}
 	}
 	return real[0] == real[1] || strings.HasPrefix(real[0], real[1]+string(filepath.Separator)), nil
@@ -91,6 +91,11 @@ func (o *output) write(res *runtime.Result) error {
 			return err
 		}
 	}
+	return o.finish()
+}
+
+// finish puts what was written in its place.
+func (o *output) finish() error {
 	f := o.f
 	if o.path == "" {
 		o.f = nil

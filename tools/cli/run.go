@@ -19,13 +19,17 @@ import (
 	"estream/pager"
 	"estream/runtime"
 	"estream/runtime/tokenizer"
+	"estream/tools/trace"
 )
 
 // runFlags are the flags of run, and of what else opens a package.
 type runFlags struct {
 	tokens, tokensFile, promptsFile, logits, output, memory, schedule string
 	readers, banks, group, chunk, threads                             int
-	asJSON                                                            bool
+	asJSON, chat                                                      bool
+	system                                                            string
+	trace                                                             string
+	tracer                                                            *trace.Writer // of trace, once it is begun; nil: none
 }
 
 func (a *App) runCommand() *cobra.Command {
@@ -41,6 +45,7 @@ The plan that it prints first: a layer's body runs over "chunk" rows at a time; 
 reads are in flight; the arena holds B groups of G experts, and two dense records.`,
 		Example: `  estream run olmoe.estream "The capital of France is"
   estream run --memory 900MiB --json olmoe.estream "The capital of France is"
+  estream run --chat --system "Answer yes or no." qwen3.estream "Is 7 a prime?"
   estream run --prompts-file prompts.txt -o logits.safetensors olmoe.estream
   estream run --tokens 510,5347,273 --logits all -o logits.safetensors olmoe.estream`,
 		Args: args(cobra.RangeArgs(1, 2)),
@@ -49,6 +54,8 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl := cmd.Flags()
 	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
 	fl.StringVar(&f.promptsFile, "prompts-file", "", "file of prompts, one a line, that run as one batch")
+	fl.BoolVar(&f.chat, "chat", false, "take each prompt as what a user says, and put it into the model's chat template")
+	fl.StringVar(&f.system, "system", "", "with --chat, what the system says before")
 	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line")
 	fl.StringVar(&f.logits, "logits", "last", "positions whose logits are computed: last, all or none")
 	fl.StringVarP(&f.output, "output", "o", "", "write logits [N,V] and offsets [B+1] to this safetensors file")
@@ -59,6 +66,7 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 2 MiB)")
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
+	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -68,28 +76,38 @@ var maxFlag = map[string]int{"readers": 256, "banks": 1 << 16, "group": 1 << 16,
 
 // open opens a package as the flags say.
 func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model, error) {
-	for name, n := range map[string]int{"readers": f.readers, "banks": f.banks, "group": f.group, "chunk": f.chunk, "threads": f.threads} {
-		if n < 0 || n > maxFlag[name] {
-			return nil, usagef("--%s=%d: want 0 (chosen) to %d", name, n, maxFlag[name])
-		}
-	}
-	o := runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU())}
-	var err error
-	if f.memory != "" {
-		if o.Memory, err = parseSize(f.memory); err != nil {
-			return nil, err
-		}
-	}
-	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
+	o, err := a.options(f)
+	if err != nil {
 		return nil, err
 	}
-	if o.Ops, err = ir.Core(a.Ops...); err != nil {
-		return nil, err
+	h := host.Options{Threads: o.Threads, Ops: a.HostOps}
+	if f.tracer != nil {
+		h.Trace, o.Trace, o.Events = f.tracer.Op, f.tracer.Pager, f.tracer.Event
 	}
-	o.Host = host.New(host.Options{Threads: o.Threads, Ops: a.HostOps})
+	o.Host = host.New(h)
 	debug.SetGCPercent(25)                                 // garbage is no part of a memory plan
 	goruntime.GOMAXPROCS(o.Threads + cmp.Or(o.Readers, 2)) // readers have processors of their own
 	return runtime.Open(ctx, dir, o)
+}
+
+// options are those of the runtime that flags say, the host backend apart.
+func (a *App) options(f runFlags) (o runtime.Options, err error) {
+	for name, n := range map[string]int{"readers": f.readers, "banks": f.banks, "group": f.group, "chunk": f.chunk, "threads": f.threads} {
+		if n < 0 || n > maxFlag[name] {
+			return o, usagef("--%s=%d: want 0 (chosen) to %d", name, n, maxFlag[name])
+		}
+	}
+	o = runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU())}
+	if f.memory != "" {
+		if o.Memory, err = parseSize(f.memory); err != nil {
+			return o, err
+		}
+	}
+	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
+		return o, err
+	}
+	o.Ops, err = ir.Core(a.Ops...)
+	return o, err
 }
 
 func parseSchedule(s string) (pager.Schedule, error) {
@@ -101,7 +119,7 @@ func parseSchedule(s string) (pager.Schedule, error) {
 	return 0, usagef("unknown schedule %q: use before-routing, after-routing or on-demand", s)
 }
 
-func (a *App) run(ctx context.Context, f runFlags, args []string) error {
+func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	want, ok := map[string]runtime.Logits{"last": runtime.Last, "all": runtime.All, "none": runtime.None}[f.logits]
 	if !ok {
 		return usagef("unknown --logits %q: use last, all or none", f.logits)
@@ -109,12 +127,21 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) error {
 	if given := len(args) - 1 + count(f.tokens != "") + count(f.tokensFile != "") + count(f.promptsFile != ""); given != 1 {
 		return usagef("give one of PROMPT, --tokens, --tokens-file and --prompts-file, got %d", given)
 	}
+	timeline, err := newTimeline(f.trace, args[0])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, timeline.close()) }()
+	f.tracer = timeline.writer()
+	if f.chat && (f.tokens != "" || f.tokensFile != "") || f.system != "" && !f.chat {
+		return usagef("--chat is for prompts of text, and --system for --chat")
+	}
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	out, err := newOutput(f.output, args[0])
+	out, err := newOutput("output", f.output, args[0])
 	if err != nil {
 		return err
 	}
@@ -178,9 +205,19 @@ func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.T
 			return nil, nil, err
 		}
 	}
+	say := func(text string) (string, error) { return text, nil }
+	if f.chat {
+		if say, err = openChat(m, f.system); err != nil {
+			return nil, nil, err
+		}
+	}
 	var prompts [][]int32
 	for i, t := range text {
-		ids, err := tok.Encode(t, true)
+		t, err := say(t)
+		var ids []int32
+		if err == nil {
+			ids, err = tok.Encode(t, !f.chat) // a chat template has its own special tokens
+		}
 		if err == nil && len(ids) == 0 {
 			err = usagef("the prompt is empty")
 		}

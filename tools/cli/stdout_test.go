@@ -16,7 +16,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 // TestStdoutFails: results that could not be written are a failure.
 func TestStdoutFails(t *testing.T) {
-	for _, args := range [][]string{{"inspect", packed(t, tiny, "f32")}, {"run", "--tokens", "1,2", packed(t, tiny, "f32")}, {"--version"}} {
+	for _, args := range [][]string{{"inspect", packed(t, tiny, "f32")}, {"run", "--tokens", "1,2", packed(t, tiny, "f32")}, {"bench", "-p", "2", "-r", "1", packed(t, tiny, "f32")}, {"--version"}} {
 		var errs bytes.Buffer
 		a := cli.Default()
 		a.Stdout, a.Stderr = full{}, &errs

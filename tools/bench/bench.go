@@ -1,0 +1,129 @@
+// Package bench measures how fast a package prefills. Tests and fields are those
+// of llama.cpp's llama-bench where they mean something here, so that its tools read
+// the results; what a streamed model has beyond them follows.
+//
+// A test is one length of prompt on one number of threads: a run that is thrown
+// away, then repetitions of the same random tokens. Where the bubble is measured,
+// each repetition is three: the run, the reads that it made with nothing computed,
+// and the same computation with all weights in memory.
+//
+// Bench sets GOMAXPROCS while it runs, one for each thread and reader.
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"time"
+
+	"estream/lower/host"
+	"estream/runtime"
+	"estream/tools/energy"
+	"estream/tools/trace"
+)
+
+// Options says what to measure.
+type Options struct {
+	Packages []string        // folders, a test each
+	Runtime  runtime.Options // how they run; Threads, Host, Trace and Events are set by the bench
+	Host     host.Options    // of the backend; Threads and Trace are set by the bench
+	Resident bool            // all weights stay in memory: instead of Runtime.Memory
+
+	Threads     []int // a test each
+	Prompts     []int // tokens, a test each
+	Repetitions int
+	NoWarmup    bool
+	Delay       time.Duration // between tests
+	Seed        uint64        // that the tokens follow from
+
+	Bubble  bool          // measure reads and computation apart, too
+	Profile bool          // give Result.Profile
+	Peaks   Peaks         // of one thread; zero: not known
+	Energy  *energy.Meter // nil: not asked for
+	Trace   *trace.Writer // nil: none
+
+	Note     func(text string) // is told what is to be known of how a package is read; nil: nobody
+	Progress func(text string) // is told of each plan and run; nil: nobody
+}
+
+// Peaks is what one thread of a machine does at most, in GOPS: a multiply-add is
+// two operations. A zero is not known; without a peak of its own, bf16 is
+// multiplied as f32.
+type Peaks struct{ Int8, BF16, F32 float64 }
+
+// Run measures each test and gives its result to report. When ctx ends it reports
+// what the test under way has measured so far, if anything, and returns the error
+// of ctx.
+func Run(ctx context.Context, o Options, report func(*Result) error) error {
+	before := goruntime.GOMAXPROCS(0)
+	defer goruntime.GOMAXPROCS(before)
+	b := &bench{Options: o, report: report}
+	for _, pkg := range o.Packages {
+		for _, threads := range o.Threads {
+			goruntime.GOMAXPROCS(threads + cmp.Or(o.Runtime.Readers, 2)) // readers have processors of their own
+			if err := b.session(ctx, pkg, threads); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A bench is what its sessions share.
+type bench struct {
+	Options
+	report  func(*Result) error
+	tests   int  // so far
+	crowded bool // all weights were in memory beside the model: the process's peak is theirs
+}
+
+func (b *bench) note(format string, args ...any) {
+	if b.Note != nil {
+		b.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+func (b *bench) progress(format string, args ...any) {
+	if b.Progress != nil {
+		b.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// session runs the tests of one package on one number of threads.
+func (b *bench) session(ctx context.Context, pkg string, threads int) (err error) {
+	s := &session{bench: b, pkg: pkg, threads: threads, costs: newCollector()}
+	if s.model, err = s.open(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.model.Close()) }()
+	for _, n := range b.Prompts {
+		if b.tests++; b.tests > 1 && b.Delay > 0 {
+			if err := sleep(ctx, b.Delay); err != nil {
+				return err
+			}
+		}
+		r, err := s.test(ctx, n)
+		if r != nil && len(r.SamplesNS) > 0 {
+			if told := b.report(r); told != nil {
+				return told
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s, prompt of %d tokens: %w", pkg, n, err)
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,186 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower/host"
+	"estream/models/all"
+	"estream/models/checkpoint"
+	"estream/tools/energy"
+	"estream/tools/pack"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := packed(); err == nil {
+		os.RemoveAll(filepath.Dir(dir))
+	}
+	os.Exit(code)
+}
+
+// packed packs the tiny model once for all tests.
+var packed = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "estream-bench-test-")
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "tiny w4.estream")
+	e, err := pack.FindEncoding("w4")
+	if err != nil {
+		return "", err
+	}
+	_, err = pack.Run(context.Background(), "../../testdata/olmoe", dir, pack.Options{
+		Encoding: e, Backend: "host", Packing: host.New(host.Options{}).Packings()[0], Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
+	})
+	return dir, err
+})
+
+// tiny is a bench of the tiny model.
+func tiny(t testing.TB) Options {
+	t.Helper()
+	dir, err := packed()
+	require.NoError(t, err)
+	return Options{Packages: []string{dir}, Threads: []int{2}, Prompts: []int{20}, Repetitions: 2, Seed: 3}
+}
+
+// results runs a bench to its end.
+func results(t testing.TB, o Options) []*Result {
+	t.Helper()
+	var out []*Result
+	require.NoError(t, Run(t.Context(), o, func(r *Result) error {
+		out = append(out, r)
+		return nil
+	}))
+	return out
+}
+
+// A test for each number of threads and length of prompt, with the model's sizes.
+func TestRun(t *testing.T) {
+	o := tiny(t)
+	o.Threads, o.Prompts, o.Repetitions = []int{1, 2}, []int{3, 20}, 3
+	var told []string
+	o.Progress = func(text string) { told = append(told, text) }
+	rs := results(t, o)
+	require.Len(t, rs, 4)
+	require.Len(t, told, 4*(1+1+3), "%q", told)
+	for i, r := range rs {
+		require.Equal(t, []int{1 + i/2, []int{3, 20}[i%2]}, []int{r.Threads, r.Prompt})
+		require.Equal(t, []int{r.Prompt, r.Prompt, 0, 0}, []int{r.Batch, r.Microbatch, r.Gen, r.Depth})
+		require.Len(t, r.SamplesNS, 3)
+		require.Len(t, r.SamplesTS, 3)
+		require.Equal(t, []string{"host", "bf16", "bf16", "before-routing", "olmoe 0.22M w4"}, []string{r.Backends, r.TypeK, r.TypeV, r.Schedule, r.ModelType})
+		require.Equal(t, []int{2, 3, 1}, []int{r.Q, r.B, r.G})
+		for name, n := range map[string]int64{"avg_ns": r.AvgNS, "compute": r.ComputeNS, "read": r.ReadNS, "bytes": r.BytesRead, "arena": r.ArenaBytes, "plan": r.PlanBytes, "size": r.ModelSize} {
+			require.Positive(t, n, name)
+		}
+		require.LessOrEqual(t, r.ComputeNS+r.WaitNS, r.AvgNS)
+		for j, ns := range r.SamplesNS {
+			require.InEpsilon(t, float64(r.Prompt)*1e9/float64(ns), r.SamplesTS[j], 1e-9)
+		}
+		require.Nil(t, r.Bubble)
+		require.Nil(t, r.Int8Share)
+		require.Nil(t, r.Profile)
+		require.Equal(t, energy.Unmeasured, r.EnergySource)
+		require.Zero(t, r.ResidentBytes)
+	}
+	// 64 wide, 3 layers of 8 experts of 32 rows, 160 tokens, head and embedding apart.
+	layer := 64 + 4*64*64 + 2*64 + 64 + 8*64 + 8*3*32*64
+	require.Equal(t, int64(3*layer+64+2*160*64), rs[0].ModelParams)
+}
+
+// The three of a bubble are measured in turn, and the same reads are done again.
+func TestBubble(t *testing.T) {
+	o := tiny(t)
+	o.Bubble, o.Prompts = true, []int{20, 5}
+	rs := results(t, o)
+	for i, r := range rs {
+		require.Len(t, r.SamplesTioNS, 2)
+		require.Len(t, r.SamplesExecNS, 2)
+		require.Positive(t, *r.TioNS)
+		require.Positive(t, *r.TexecNS)
+		require.InDelta(t, 1-float64(max(*r.TioNS, *r.TexecNS))/float64(median(r.SamplesNS)), *r.Bubble, 1e-9)
+		require.Equal(t, i == 0, r.PeakBytes != nil, "the peak behind a model in memory is that one's")
+	}
+}
+
+// All weights stay in memory after the first run.
+func TestResident(t *testing.T) {
+	o := tiny(t)
+	o.Resident = true
+	r := results(t, o)[0]
+	require.Zero(t, r.BytesRead)
+	require.GreaterOrEqual(t, r.ResidentBytes, r.ModelSize)
+	require.EqualError(t, spare(3<<30, 2<<20), "the weights are 3.00 GiB, and 2.00 MiB of memory are free")
+	require.NoError(t, spare(3<<30, 0), "what is free is not known")
+}
+
+// What was measured before the end of the context is reported, then its error.
+func TestCancelled(t *testing.T) {
+	for _, runs := range []int{1, 3} { // one of the warm-up, or two more
+		ctx, cancel := context.WithCancel(t.Context())
+		o := tiny(t)
+		o.Repetitions = 1 << 20
+		n := 0
+		o.Progress = func(string) {
+			if n++; n == 1+runs+1 { // the plan comes first
+				cancel()
+			}
+		}
+		var got []*Result
+		err := Run(ctx, o, func(r *Result) error {
+			got = append(got, r)
+			return nil
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		if runs == 1 {
+			require.Empty(t, got)
+			continue
+		}
+		require.Len(t, got, 1)
+		require.Len(t, got[0].SamplesNS, runs-1)
+		require.Positive(t, got[0].AvgTS)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	o := tiny(t)
+	broken := errors.New("broken pipe")
+	require.ErrorIs(t, Run(t.Context(), o, func(*Result) error { return broken }), broken)
+	o.Packages = []string{t.TempDir()}
+	require.ErrorContains(t, Run(t.Context(), o, nil), "model.fb")
+	o = tiny(t)
+	o.Runtime.Memory = 1 << 10
+	require.ErrorContains(t, Run(t.Context(), o, nil), "memory budget too small")
+}
+
+// Tokens follow from the seed and their number, and are of the vocabulary.
+func TestTokens(t *testing.T) {
+	require.Equal(t, tokens(1, 100, 7), tokens(1, 100, 7))
+	require.NotEqual(t, tokens(1, 100, 7), tokens(2, 100, 7))
+	seen := map[int32]bool{}
+	for _, id := range tokens(1, 1000, 7) {
+		seen[id] = true
+	}
+	require.Len(t, seen, 7)
+}
+
+func TestStatistics(t *testing.T) {
+	for _, c := range []struct {
+		samples       []int64
+		mean, dev     float64
+		medianOfThese int64
+	}{{[]int64{5}, 5, 0, 5}, {[]int64{4, 2}, 3, 1.4142135, 3}, {[]int64{9, 1, 2}, 4, 4.3588989, 2}} {
+		mean, dev := spread(c.samples)
+		require.InDeltaSlice(t, []float64{c.mean, c.dev}, []float64{mean, dev}, 1e-6, "%v", c.samples)
+		require.Equal(t, c.medianOfThese, median(c.samples), "%v", c.samples)
+	}
+	require.InDelta(t, 0.5, *share(500, 10, 100, 2), 1e-12) // 1000 operations in 10 ns are 100 GOPS
+	require.Nil(t, share(500, 10, 0, 2))
+}

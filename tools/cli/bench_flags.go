@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"estream/lower/host"
+	"estream/tools/bench"
+)
+
+// benchFlags are the flags of bench beside those that say how a package runs.
+type benchFlags struct {
+	runFlags
+	models                       []string
+	prompts, threadCounts        []string
+	gens, depths, pairs, batches []string
+	repetitions                  int
+	delay                        int // seconds
+	format, errFormat            string
+	seed                         uint64
+	noWarmup, resident           bool
+	bubble, profile              bool
+	progress, verbose            bool
+}
+
+// llamaArgs gives llama-bench's options of one dash and several letters two dashes:
+// by GNU's rules -pg would be -p with the value g.
+func llamaArgs(args []string) []string {
+	if len(args) == 0 || args[0] != "bench" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if slices.Contains(strings.Fields("-pg -ub -oe -ctk -ctv -ngl -ncmoe -sm -mg -nkvo -fa -dev -mmp -dio -embd -ts -ot -nopo -rpc"), arg) {
+			args[i] = "-" + arg
+		}
+	}
+	return args
+}
+
+// llamaName gives flags that llama-bench spells otherwise their names.
+func llamaName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name = strings.ReplaceAll(name, "_", "-"); name {
+	case "ub", "chunk":
+		name = "ubatch-size"
+	case "oe":
+		name = "output-err"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// options are those of the bench that flags say.
+func (f *benchFlags) options(a *App) (o bench.Options, err error) {
+	if o.Prompts, err = numbers("n-prompt", f.prompts, 1, 1<<20); err != nil {
+		return o, err
+	}
+	if len(f.threadCounts) == 0 {
+		f.threadCounts = []string{fmt.Sprint(goruntime.NumCPU())}
+	}
+	if o.Threads, err = numbers("threads", f.threadCounts, 1, maxFlag["threads"]); err != nil {
+		return o, err
+	}
+	if err := f.refuse(); err != nil {
+		return o, err
+	}
+	if o.Runtime, err = a.options(f.runFlags); err != nil {
+		return o, err
+	}
+	o.Packages, o.Host = f.models, host.Options{Ops: a.HostOps}
+	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
+	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
+	return o, nil
+}
+
+// refuse refuses what is of llama-bench and means nothing here.
+func (f *benchFlags) refuse() error {
+	switch {
+	case len(f.pairs) > 0:
+		return usagef("estream does prefill only: leave out -pg")
+	case !zeros(f.gens):
+		return usagef("estream does prefill only: leave out --n-gen, or give 0")
+	case !zeros(f.depths):
+		return usagef("a prompt begins with nothing before it: leave out --n-depth, or give 0")
+	case len(f.batches) > 0:
+		return usagef("a prompt runs as one batch: leave out --batch-size; --ubatch-size says how many rows of a layer's body run at a time")
+	case f.repetitions < 1 || f.repetitions > 1<<20:
+		return usagef("--repetitions=%d: want 1 to %d", f.repetitions, 1<<20)
+	case f.delay < 0 || f.delay > 1<<20:
+		return usagef("--delay=%d: want 0 to %d seconds", f.delay, 1<<20)
+	case f.resident && f.memory != "":
+		return usagef("--resident keeps all weights in memory: leave out --memory")
+	}
+	return nil
+}
+
+func zeros(words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return w != "0" })
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"errors"
+
+	"estream/tools/trace"
+)
+
+// A timeline is the file of a --trace flag. It is kept also where the run failed or
+// was interrupted, and left out where nothing ran.
+type timeline struct {
+	out *output
+	w   *trace.Writer
+}
+
+// newTimeline begins the file; nil where path is empty. It may not lie in the package.
+func newTimeline(path, pkg string) (*timeline, error) {
+	out, err := newOutput("trace", path, pkg)
+	if out == nil || err != nil {
+		return nil, err
+	}
+	return &timeline{out, trace.NewWriter(out.f)}, nil
+}
+
+// writer is what takes events, nil where there is no file.
+func (t *timeline) writer() *trace.Writer {
+	if t == nil {
+		return nil
+	}
+	return t.w
+}
+
+// close ends the file and puts it in its place.
+func (t *timeline) close() error {
+	if t == nil {
+		return nil
+	}
+	defer t.out.discard()
+	if t.w.Empty() {
+		return nil
+	}
+	if err := t.w.Close(); err != nil {
+		return errors.Join(err, t.out.f.Close())
+	}
+	return t.out.finish()
+}

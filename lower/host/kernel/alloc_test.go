@@ -28,7 +28,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 	for _, d := range []ir.DType{ir.F32, ir.BF16} {
 		a := &Attention{Heads: 2, Groups: 1, D: 32, Dv: 32, Scale: 1, DType: d, Keys: encoded(100*32, d, 1), Values: encoded(100*32, d, 2)}
-		check("Attention "+d.String(), func() { plain.Attend(a, dst, x, Sequence{Pos: 80}, 0, rows, 0, 2) })
+		check("Attention "+d.String(), func() { plain.Attend(a, dst, x, Sequence{Pos: 80}, 0, rows, 0, 2, nil) })
 		win := &Window{DType: d, Keep: 2, D: k, Data: encoded(2*2*k, d, 1)}
 		check("Conv", func() { plain.Conv(dst, x, y, win, seq, 0, k) })
 		check("Shift", func() { Shift(win, seq, x) })

@@ -7,7 +7,7 @@ import (
 	"estream/lower"
 )
 
-// keyBlock is how many keys share a maximum and a rescaling.
+// keyBlock is how many keys share a maximum and a rescaling in plain Go.
 const keyBlock = 64
 
 // An Attention is causal attention over the rows of a growing state.
@@ -33,14 +33,48 @@ type Sequence struct {
 
 // Attend computes heads h0..h1-1 of rows from..to-1 of the sequence: q is [T,Heads,D],
 // dst [T,Heads,Dv]. An output row depends on its q and the keys and values at the
-// positions it sees: they are taken in blocks of 64 that start at position 0, in
-// f32, products of q and key in four sums, exponentials and their sum in float64; keys
-// that a row does not see are not read.
-func (s *Set) Attend(a *Attention, dst, q []float32, seq Sequence, from, to, h0, h1 int) {
+// positions it sees; keys that a row does not see are not read as numbers.
+//
+// Positions are taken in blocks that start at position 0, each with its maximum.
+// In plain Go they have 64 keys, in f32, products of q and key in four sums,
+// exponentials and their sum in float64. Assembly takes 256, all in f32, powers of
+// 2 to 2 units in the last place; and where it multiplies pairs of bfloat16 and so
+// are keys and values, it rounds queries, times Scale, and weights to that too.
+//
+// space is working memory, as much as AttendSpace says.
+func (s *Set) Attend(a *Attention, dst, q []float32, seq Sequence, from, to, h0, h1 int, space []float32) {
+	share := a.Heads / a.Groups
+	for h := h0; h < h1; {
+		end := min(h1, (h/share+1)*share)
+		if s.fma == nil {
+			a.plain(dst, q, &seq, from, to, h, end)
+		}
+		run := max(flashQueries/(end-h), 1)
+		for i := from; i < to && s.fma != nil; i += run {
+			f := newFlash(s.fma, a, seq, i, min(i+run, to), h, end, space)
+			f.attend(dst, q)
+		}
+		h = end
+	}
+}
+
+// AttendSpace returns how many words of working memory Attend takes for a, and
+// for how many rows of a sequence, with all heads of a group, it packs keys at once.
+func (s *Set) AttendSpace(a *Attention) (words, rows int) {
+	share := a.Heads / a.Groups
+	rows = max(flashQueries/share, 1)
+	if s.fma == nil {
+		return 0, rows
+	}
+	f := newFlash(s.fma, a, Sequence{}, 0, max(flashQueries, share), 0, 1, nil)
+	return f.mem.lay(&f, nil), rows
+}
+
+func (a *Attention) plain(dst, q []float32, seq *Sequence, from, to, h0, h1 int) {
 	for h := h0; h < h1; h++ {
 		for i := from; i < to; i++ {
 			row := (seq.First+i)*a.Heads + h
-			a.query(dst[row*a.Dv:(row+1)*a.Dv], q[row*a.D:(row+1)*a.D], &seq, seq.Pos+i, h/(a.Heads/a.Groups))
+			a.query(dst[row*a.Dv:(row+1)*a.Dv], q[row*a.D:(row+1)*a.D], seq, seq.Pos+i, h/(a.Heads/a.Groups))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"estream/ir"
+	"estream/ir/quant"
 	"estream/lower"
 )
 
@@ -38,28 +39,61 @@ func (c *cache) sync() {
 	lower.Decode(c.values, c.Values, c.DType)
 }
 
-// naive is attention of one q over the rows given, in float64.
-func (c *cache) naive(q []float32, rows []int, group int) []float64 {
-	out, total, w := make([]float64, c.Dv), 0.0, make([]float64, len(rows))
-	top := math.Inf(-1)
+// attend is Attend with working memory of the size that it says, which is full of NaN.
+func (c *cache) attend(set *Set, dst, q []float32, s Sequence, from, to, h0, h1 int) {
+	words, _ := set.AttendSpace(c.Attention)
+	space := filled(words+1, nan)
+	space[words] = canary
+	set.Attend(c.Attention, dst, q, s, from, to, h0, h1, space[:words:words])
+	if space[words] != canary {
+		panic("Attend writes behind its working memory")
+	}
+}
+
+// rounds reports whether a set rounds queries and weights to bfloat16.
+func (a *Attention) rounds(set *Set) bool {
+	return a.DType == ir.BF16 && set.fma != nil && set.fma.pairs
+}
+
+// naive is attention of one q over the rows given, in float64, and how far a set
+// may be from each value.
+func (c *cache) naive(set *Set, q []float32, rows []int, group int) (out, within []float64) {
+	rounds, factor := c.rounds(set), float64(c.Scale)*math.Log2E
+	if rounds {
+		q = append([]float32{}, q...)
+		for i, v := range q {
+			q[i] = quant.FromBF16(quant.BF16(v * (c.Scale * math.Log2E)))
+		}
+		factor = 1
+	}
+	out, within = make([]float64, c.Dv), make([]float64, c.Dv)
+	w, top, total := make([]float64, len(rows)), math.Inf(-1), 0.0
 	for i, r := range rows {
 		for d := range c.D {
 			w[i] += float64(q[d]) * float64(c.keys[(r*c.Groups+group)*c.D+d])
 		}
-		w[i] *= float64(c.Scale)
+		w[i] *= factor
 		top = max(top, w[i])
 	}
 	for i, r := range rows {
-		p := math.Exp(w[i] - top)
+		p := math.Exp2(w[i] - top)
 		total += p
 		for d := range out {
-			out[d] += p * float64(c.values[(r*c.Groups+group)*c.Dv+d])
+			v := float64(c.values[(r*c.Groups+group)*c.Dv+d])
+			out[d] += p * v
+			within[d] += p * math.Abs(v)
 		}
 	}
 	for d := range out {
 		out[d] /= total
+		if within[d] /= total; rounds { // weights and their total, of 8 bits each
+			within[d] *= 0x1p-8
+		} else {
+			within[d] = 0
+		}
+		within[d] += 1e-5 // of values near 1: sums in f32, and exponents of up to 50 in f32
 	}
-	return out
+	return out, within
 }
 
 var attentions = []Attention{
@@ -67,9 +101,14 @@ var attentions = []Attention{
 	{Heads: 4, Groups: 2, D: 24, Dv: 16, Scale: 0.2, DType: ir.BF16},
 	{Heads: 3, Groups: 1, D: 20, Dv: 12, Scale: 0.3, DType: ir.F32},
 	{Heads: 2, Groups: 2, D: 6, Dv: 3, Scale: 0.5, DType: ir.BF16},
+	{Heads: 1, Groups: 1, D: 7, Dv: 37, Scale: 0.5, DType: ir.BF16},
+	{Heads: 1, Groups: 1, D: 33, Dv: 65, Scale: 0.2, DType: ir.F32},
 	{Heads: 2, Groups: 1, D: 16, Dv: 8, Scale: 1, Window: 5, DType: ir.F32},
 	{Heads: 2, Groups: 1, D: 16, Dv: 8, Scale: 1, Window: 70, DType: ir.BF16},
 	{Heads: 2, Groups: 1, D: 16, Dv: 8, Scale: 1, Window: 1, DType: ir.F32},
+	{Heads: 5, Groups: 1, D: 80, Dv: 80, Scale: 0.1, Window: 300, DType: ir.BF16},
+	{Heads: 1, Groups: 1, D: 192, Dv: 128, Scale: 0.07, DType: ir.BF16},
+	{Heads: 2, Groups: 1, D: 576, Dv: 512, Scale: 0.04, DType: ir.F32},
 }
 
 func (a Attention) String() string {
@@ -78,44 +117,57 @@ func (a Attention) String() string {
 
 // TestAttention has sequences with and without a past and a parent, in one step.
 func TestAttention(t *testing.T) {
+	type sequence struct {
+		Sequence
+		n int // queries
+	}
+	sequences := []sequence{
+		{Sequence{First: 0, Pos: 0, Base: 3}, 9},
+		{Sequence{First: 9, Pos: 140, Base: 20}, 3},
+		{Sequence{First: 12, Pos: 90, Prefix: 75, Parent: 20, Base: 200}, 60},
+		{Sequence{First: 72, Pos: 64, Prefix: 64, Parent: 20, Base: 300}, 2},
+		{Sequence{First: 74, Pos: 500, Base: 400}, 27},
+	}
+	const rows, queries = 1000, 101
 	for _, shape := range attentions {
-		c := newCache(shape, 400)
-		sequences := []struct {
-			Sequence
-			n int // queries
-		}{
-			{Sequence{First: 0, Pos: 0, Base: 3}, 9},
-			{Sequence{First: 9, Pos: 140, Base: 20}, 3},
-			{Sequence{First: 12, Pos: 90, Prefix: 75, Parent: 20, Base: 200}, 60},
-			{Sequence{First: 72, Pos: 64, Prefix: 64, Parent: 20, Base: 300}, 2},
-		}
+		c := newCache(shape, rows)
 		for i, s := range sequences {
 			for j := s.Prefix; j < s.Pos+s.n; j++ {
 				c.put(s.Base+j-s.Prefix, j, uint64(i))
 			}
 		}
 		c.sync()
-		q := normal(74*c.Heads*c.D, 77)
-		got := filled(75*c.Heads*c.Dv, canary)
-		for _, s := range sequences {
-			plain.Attend(c.Attention, got, q, s.Sequence, 0, s.n, 0, c.Heads)
+		q := normal(queries*c.Heads*c.D, 77)
+		for _, set := range Sets() {
+			got := filled((queries+1)*c.Heads*c.Dv, canary)
+			for _, s := range sequences {
+				c.attend(set, got, q, s.Sequence, 0, s.n, 0, c.Heads)
+			}
+			require.Equal(t, filled(c.Heads*c.Dv, canary), got[queries*c.Heads*c.Dv:])
+			for _, s := range sequences {
+				for i := 0; i < s.n; i += 1 + s.n/8 {
+					c.check(t, set, got, q, s.Sequence, i)
+				}
+			}
 		}
-		require.Equal(t, filled(c.Heads*c.Dv, canary), got[74*c.Heads*c.Dv:])
-		for _, s := range sequences {
-			for i := range s.n {
-				var rows []int
-				for j := range s.Pos + i + 1 {
-					if c.Window == 0 || j > s.Pos+i-c.Window {
-						rows = append(rows, s.row(j))
-					}
-				}
-				for h := range c.Heads {
-					row := (s.First+i)*c.Heads + h
-					want := c.naive(q[row*c.D:(row+1)*c.D], rows, h*c.Groups/c.Heads)
-					for d, v := range want {
-						require.InDelta(t, v, got[row*c.Dv+d], 3e-6, "%v: sequence at %d, query %d head %d value %d: values near 1, sums in f32 blocks", shape, s.First, i, h, d)
-					}
-				}
+	}
+}
+
+// check compares all heads of row i of a sequence.
+func (c *cache) check(t *testing.T, set *Set, got, q []float32, s Sequence, i int) {
+	t.Helper()
+	var rows []int
+	for j := range s.Pos + i + 1 {
+		if c.Window == 0 || j > s.Pos+i-c.Window {
+			rows = append(rows, s.row(j))
+		}
+	}
+	for h := range c.Heads {
+		row := (s.First+i)*c.Heads + h
+		want, within := c.naive(set, q[row*c.D:(row+1)*c.D], rows, h*c.Groups/c.Heads)
+		for d, v := range want {
+			if g := float64(got[row*c.Dv+d]); !(math.Abs(g-v) <= within[d]) {
+				t.Fatalf("%s, %v: sequence at %d, query %d head %d value %d is %g, want %g to %.3g", set, c.Attention, s.First, i, h, d, g, v, within[d])
 			}
 		}
 	}
@@ -124,36 +176,48 @@ func TestAttention(t *testing.T) {
 // TestAttentionSplits computes the same rows in chunks, by head, in later steps
 // and beside a parent: always the same bits.
 func TestAttentionSplits(t *testing.T) {
-	const n, prefix = 150, 90
+	const n, prefix, rows = 290, 90, 800
 	for _, shape := range attentions {
-		c := newCache(shape, 400)
+		c := newCache(shape, rows)
 		for j := range n {
 			c.put(j, j, 1) // all own rows
 			if j < prefix {
-				c.put(399-prefix+j, j, 1) // the same, shared
+				c.put(rows-1-prefix+j, j, 1) // the same, shared
 			} else {
-				c.put(200+j-prefix, j, 1)
+				c.put(400+j-prefix, j, 1)
 			}
 		}
 		c.sync()
 		q, size := normal(n*c.Heads*c.D, 5), c.Heads*c.Dv
-		want := make([]float32, n*size)
-		plain.Attend(c.Attention, want, q, Sequence{}, 0, n, 0, c.Heads)
-		for _, chunk := range []int{1, 7, 64, n} {
-			split, step, shared := make([]float32, n*size), make([]float32, n*size), make([]float32, n*size)
-			for i := 0; i < n; i += chunk {
-				to := min(n, i+chunk)
-				for h := range c.Heads {
-					plain.Attend(c.Attention, split, q, Sequence{}, i, to, h, h+1)
+		for _, set := range Sets() {
+			want := make([]float32, n*size)
+			c.attend(set, want, q, Sequence{}, 0, n, 0, c.Heads)
+			for _, chunk := range []int{1, 7, 64, n} {
+				split, step, shared := make([]float32, n*size), make([]float32, n*size), make([]float32, n*size)
+				for i := 0; i < n; i += chunk {
+					to := min(n, i+chunk)
+					for h := range c.Heads {
+						c.attend(set, split, q, Sequence{}, i, to, h, h+1)
+					}
+					c.attend(set, step[i*size:], q[i*c.Heads*c.D:], Sequence{Pos: i}, 0, to-i, 0, c.Heads)
 				}
-				plain.Attend(c.Attention, step[i*size:], q[i*c.Heads*c.D:], Sequence{Pos: i}, 0, to-i, 0, c.Heads)
+				for i := 0; i < n-prefix; i += chunk {
+					c.attend(set, shared, q, Sequence{First: prefix, Pos: prefix, Prefix: prefix, Parent: rows - 1 - prefix, Base: 400}, i, min(n-prefix, i+chunk), 0, c.Heads)
+				}
+				requireBits(t, want, split, "%s, %v: runs of %d rows, a head each", set, shape, chunk)
+				requireBits(t, want, step, "%s, %v: steps of %d rows", set, shape, chunk)
+				requireBits(t, want[prefix*size:], shared[prefix*size:], "%s, %v: behind a parent's prefix", set, shape)
 			}
-			for i := 0; i < n-prefix; i += chunk {
-				plain.Attend(c.Attention, shared, q, Sequence{First: prefix, Pos: prefix, Prefix: prefix, Parent: 399 - prefix, Base: 200}, i, min(n-prefix, i+chunk), 0, c.Heads)
-			}
-			require.Equal(t, want, split, "%v: runs of %d rows, a head each", shape, chunk)
-			require.Equal(t, want, step, "%v: steps of %d rows", shape, chunk)
-			require.Equal(t, want[prefix*size:], shared[prefix*size:], "%v: behind a parent's prefix", shape)
+		}
+	}
+}
+
+// requireBits compares bits, zeros with their signs.
+func requireBits(t *testing.T, want, got []float32, format string, args ...any) {
+	t.Helper()
+	for i, w := range want {
+		if math.Float32bits(w) != math.Float32bits(got[i]) {
+			t.Fatalf("%s: element %d is %g, want %g", fmt.Sprintf(format, args...), i, got[i], w)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"estream/ir"
-	"estream/lower"
 )
 
 // gops reports two operations for each of n multiply-adds an iteration.
@@ -57,39 +56,9 @@ func BenchmarkAttention(b *testing.B) {
 		dst := make([]float32, rows*a.Heads*a.Dv)
 		b.Run(d.String(), func(b *testing.B) {
 			for b.Loop() {
-				plain.Attend(&a, dst, q, Sequence{Pos: past}, 0, rows, 0, a.Heads)
+				plain.Attend(&a, dst, q, Sequence{Pos: past}, 0, rows, 0, a.Heads, nil)
 			}
 			gops(b, rows*(past+rows/2)*a.Heads*(a.D+a.Dv))
-		})
-	}
-}
-
-func BenchmarkRows(b *testing.B) {
-	const rows, k = 64, 2048
-	x, y, dst := normal(rows*k, 1), normal(rows*k, 2), make([]float32, rows*k)
-	a8 := make([]byte, 2*rows*a8RowBytes(k, true))
-	pos := make([]int32, rows)
-	ids := make([]int32, rows*k/64*8)
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{
-		{"rmsnorm", func() { plain.RMSNorm(dst, x, y[:k], 1e-5) }},
-		{"softmax", func() { plain.Softmax(dst, x, 64) }},
-		{"silumul", func() { plain.SiLUMul(dst, x, y) }},
-		{"add", func() { plain.Apply(Add, dst, x, y, k, Same) }},
-		{"quantize", func() { _ = plain.QuantizeA8(a8, x, rows, k, false) }},
-		{"quantize blocks", func() { _ = plain.QuantizeA8(a8, x, rows, k, true) }},
-		{"rope", func() { plain.Rotate(Rotary{Heads: 16, D: 128, Theta: 1e4}, dst, x, pos) }},
-		{"topk 8 of 64", func() { _ = plain.TopK(ids, x, 64, 8) }},
-		{"encode bf16", func() { lower.Encode(a8, x, ir.BF16) }},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(4 * rows * k)
-			for b.Loop() {
-				c.run()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(rows*k), "ns/value")
 		})
 	}
 }

@@ -14,9 +14,20 @@ const (
 
 // MulF32 multiplies x [rows,K] by panels from..to-1 of w: for each row r and each
 // column n of those panels, dst[r*stride+n] is the sum over k, ascending, of
-// x[r,k] times the logical value w[n,k]. Products and sums are float64, rounded
-// once, so it judges other kernels as well. dst must not overlap x.
+// x[r,k] times the logical value w[n,k]. dst must not overlap x.
+//
+// In plain Go, and of encodings, products and sums are float64, rounded once, so
+// it judges other kernels as well. Assembly sums runs of mulRun products in f32,
+// and then these.
 func (s *Set) MulF32(w *Matrix, dst []float32, stride int, x []float32, rows, from, to int) {
+	if s.fma != nil && !w.DType.Encoded() {
+		s.fma.mul(w, dst, stride, x, rows, from, to)
+	} else {
+		w.mul(dst, stride, x, rows, from, to)
+	}
+}
+
+func (w *Matrix) mul(dst []float32, stride int, x []float32, rows, from, to int) {
 	var tile [tileK][PanelColumns]float64
 	var sums [tileRows][PanelColumns]float64
 	for p := from; p < to; p++ {

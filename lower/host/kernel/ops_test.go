@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -155,7 +156,7 @@ func TestRoPE(t *testing.T) {
 	for _, interleaved := range []bool{false, true} {
 		x := normal(len(pos)*heads*d, 5)
 		got := slices.Clone(x)
-		plain.Rotate(Rotary{heads, d, 1e4, interleaved}, got, got, pos)
+		plain.Rotate(Rotary{Heads: heads, D: d, Theta: 1e4, Interleaved: interleaved}, got, got, pos)
 		for row := range len(pos) * heads {
 			for i := range d / 2 {
 				a, b := i, i+d/2
@@ -167,6 +168,38 @@ func TestRoPE(t *testing.T) {
 				for at, want := range map[int]float64{a: u*math.Cos(angle) - v*math.Sin(angle), b: v*math.Cos(angle) + u*math.Sin(angle)} {
 					require.InDelta(t, want, got[row*d+at], 5e-7, "interleaved=%v row %d value %d: three roundings to f32 of values near 1", interleaved, row, at)
 				}
+			}
+		}
+	}
+}
+
+// TestRotaryFactor computes the mixed frequencies as they are defined.
+func TestRotaryFactor(t *testing.T) {
+	const d, p = 32, 100
+	for _, c := range []struct{ factor, low, high, scale float64 }{{0, 1, 2, 0}, {1, 0, 8, 1}, {40, 3, 11, 1.2}, {8, -2, 30, 0.5}, {4, 5, 5, 1}, {4, 9, 5, 1}} {
+		r := Rotary{Heads: 1, D: d, Theta: 1e4, Factor: c.factor, Low: c.low, High: c.high, Scale: c.scale}
+		x := make([]float32, d)
+		for i := range d / 2 {
+			x[i] = 1
+		}
+		for _, s := range Sets() {
+			got := make([]float32, d)
+			s.Rotate(r, got, x, []int32{p})
+			for i := range d / 2 {
+				f := math.Pow(1e4, -2*float64(i)/d)
+				switch ramp := (float64(i) - c.low) / (c.high - c.low); {
+				case c.factor == 0:
+				case c.high <= c.low && float64(i) >= c.low, c.high > c.low && ramp >= 1:
+					f /= c.factor
+				case c.high > c.low && ramp > 0:
+					f = f*(1-ramp) + f/c.factor*ramp
+				}
+				scale := c.scale
+				if scale == 0 {
+					scale = 1
+				}
+				require.InDelta(t, scale*math.Cos(p*f), got[i], 2e-7, "%s %+v cosine of pair %d", s, c, i)
+				require.InDelta(t, scale*math.Sin(p*f), got[i+d/2], 2e-7, "%s %+v sine of pair %d", s, c, i)
 			}
 		}
 	}
@@ -188,22 +221,27 @@ func TestTopK(t *testing.T) {
 		require.NoError(t, plain.TopK(got, c.x, 4, 3))
 		require.Equal(t, c.want, got, "topk of %v", c.x)
 	}
-	x := normal(50*64, 6)
-	for i := range x {
-		x[i] = float32(math.Round(float64(4 * x[i]))) // many ties
-	}
-	got := make([]int32, 50*64)
-	require.NoError(t, plain.TopK(got, x, 64, 64))
-	for r := range 50 {
-		want := make([]int32, 64)
-		for i := range want {
-			want[i] = int32(i)
+	const rows = 5
+	for _, n := range []int{1, 7, 16, 17, 64, 100, 256, 1024, 1025, 1500} {
+		x := normal(rows*n, 6)
+		for i := range x {
+			x[i] = float32(math.Round(float64(4 * x[i]))) // many ties
 		}
-		slices.SortStableFunc(want, func(a, b int32) int { return int(x[r*64+int(b)] - x[r*64+int(a)]) })
-		require.Equal(t, want, got[r*64:(r+1)*64], "row %d", r)
+		for _, k := range []int{1, min(8, n), min(64, n)} {
+			got := make([]int32, rows*k)
+			require.NoError(t, plain.TopK(got, x, n, k))
+			for r := range rows {
+				want := make([]int32, n)
+				for i := range want {
+					want[i] = int32(i)
+				}
+				slices.SortStableFunc(want, func(a, b int32) int { return int(x[r*n+int(b)] - x[r*n+int(a)]) })
+				require.Equal(t, want[:k], got[r*k:(r+1)*k], "row %d, %d of %d", r, k, n)
+			}
+		}
+		x[3*n+n/2] = nan
+		require.EqualError(t, plain.TopK(make([]int32, rows), x, n, 1), fmt.Sprintf("row 3: value %d is NaN", n/2))
 	}
-	x[3*64+5] = nan
-	require.EqualError(t, plain.TopK(got, x, 64, 64), "row 3: value 5 is NaN")
 }
 
 func TestGather(t *testing.T) {

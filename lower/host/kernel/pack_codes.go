@@ -18,26 +18,27 @@ func (w *Matrix) packCodes(m *quant.Matrix, p int) {
 			row = m.Q[n*m.K : (n+1)*m.K]
 		}
 		for at := 4 * c; at < len(panel); at += blockBytes {
-			row = putStep(panel[at:at+4], row, m.DType)
+			var low, high uint32
+			if low, row = four(row); m.DType == ir.W8 {
+				low ^= 0x80808080
+			} else {
+				high, row = four(row)
+				low = low&0x0f0f0f0f | high&0x0f0f0f0f<<4 ^ 0x88888888
+			}
+			binary.LittleEndian.PutUint32(panel[at:], low)
 		}
 	}
 }
 
-// putStep packs the codes of one column and step into 4 bytes and returns the rest.
-func putStep(dst []byte, row []int8, d ir.DType) []int8 {
-	n := min(len(row), kStep(d))
-	if d == ir.W8 {
-		copy(dst, "\x80\x80\x80\x80")
-		for i, q := range row[:n] {
-			dst[i] = byte(q) ^ 0x80
-		}
-		return row[n:]
+// four takes the first codes of a row, zeros beyond its end, a byte each.
+func four(row []int8) (codes uint32, rest []int8) {
+	if len(row) >= 4 {
+		return uint32(uint8(row[0])) | uint32(uint8(row[1]))<<8 | uint32(uint8(row[2]))<<16 | uint32(uint8(row[3]))<<24, row[4:]
 	}
-	copy(dst, "\x88\x88\x88\x88")
-	for i, q := range row[:n] {
-		dst[i&3] ^= (byte(q) & 15) << (i &^ 3)
+	for i, q := range row {
+		codes |= uint32(uint8(q)) << (8 * i)
 	}
-	return row[n:]
+	return codes, nil
 }
 
 // unpackCodes reads the codes of all panels; one that the encoding has not is an error.

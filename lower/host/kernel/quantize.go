@@ -36,10 +36,16 @@ func (s *Set) QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) erro
 	for r := range rows {
 		row, out := x[r*k:(r+1)*k], dst[r*stride:(r+1)*stride]
 		clear(out[k:])
+		if s.vec != nil {
+			if !s.vec.quantize(out[:k], out[at:], row, n) {
+				return notFinite(r)
+			}
+			continue
+		}
 		for g := range n {
 			s, ok := quantizeGroup(out[g*k/n:(g+1)*k/n], row[g*k/n:(g+1)*k/n])
 			if !ok {
-				return &lower.RowError{Row: r, Err: errors.New("it holds an infinity or NaN")}
+				return notFinite(r)
 			}
 			binary.LittleEndian.PutUint32(out[at+4*g:], math.Float32bits(s))
 		}
@@ -47,13 +53,31 @@ func (s *Set) QuantizeA8(dst []byte, x []float32, rows, k int, blocks bool) erro
 	return nil
 }
 
+func notFinite(row int) error {
+	return &lower.RowError{Row: row, Err: errors.New("it holds an infinity or NaN")}
+}
+
+// quantize writes the codes and scales of x in n groups; false if x is not finite.
+func (v *vecSet) quantize(codes, scales []byte, x []float32, n int) bool {
+	k := len(x) / n
+	v.run(vecQuantize, &vecArgs{bytes: codes, scales: scales, x: x, n: k, rows: n, bytesStride: k, xStride: 4 * k, scalesStride: 4})
+	for g := range n {
+		if binary.LittleEndian.Uint32(scales[4*g:]) >= infinite {
+			return false
+		}
+	}
+	return true
+}
+
+const infinite = 0x7f800000 // the bits of f32's infinity
+
 // quantizeGroup writes the codes of x and returns their scale; false if x is not finite.
 func quantizeGroup(dst []byte, x []float32) (float32, bool) {
 	var top uint32 // bits without sign order as magnitudes do
 	for _, v := range x {
 		top = max(top, math.Float32bits(v)&^(1<<31))
 	}
-	if top >= 0x7f800000 {
+	if top >= infinite {
 		return 0, false
 	}
 	s := math.Float32frombits(top) / 127

@@ -68,8 +68,10 @@ func TestQuantizeA8Errors(t *testing.T) {
 		x := normal(3*128, 1)
 		x[2*128+17] = bad
 		for _, blocks := range []bool{false, true} {
-			err := plain.QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
-			require.EqualError(t, err, "row 2: it holds an infinity or NaN")
+			for _, s := range Sets() {
+				err := s.QuantizeA8(make([]byte, 3*a8RowBytes(128, blocks)), x, 3, 128, blocks)
+				require.EqualError(t, err, "row 2: it holds an infinity or NaN", s.String())
+			}
 		}
 	}
 }

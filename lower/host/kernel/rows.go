@@ -30,6 +30,10 @@ func (s *Set) ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from,
 			return fmt.Errorf("scatter_add: row %d of %d", r, len(y)/n)
 		}
 	}
+	if s.vec != nil {
+		s.vec.scatterAdd(y, x, n, rows, w, from, to)
+		return nil
+	}
 	for i, r := range rows {
 		src, dst := x[i*n+from:i*n+to], y[int(r)*n+from:int(r)*n+to]
 		c := float32(1)
@@ -41,6 +45,22 @@ func (s *Set) ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from,
 		}
 	}
 	return nil
+}
+
+func (v *vecSet) scatterAdd(y, x []float32, n int, rows []int32, w []float32, from, to int) {
+	if len(rows) == 0 || from == to {
+		return
+	}
+	one, step := [1]float32{1}, 4
+	if w == nil {
+		w, step = one[:], 0
+	} else {
+		w = w[:len(rows)]
+	}
+	v.rowwise(vecScatterAdd, &vecArgs{
+		dst: y[from:], x: x[from : len(rows)*n], y: w, index: rows, n: to - from, rows: len(rows),
+		xStride: 4 * n, yStride: step, indexStride: 4 * n,
+	})
 }
 
 // CopyColumns copies n values of each of the rows whose starts are dstStride and

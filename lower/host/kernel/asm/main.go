@@ -15,7 +15,14 @@ import (
 var files = []struct {
 	name, arch string
 	write      func(*source)
-}{}
+}{
+	{"fma", "amd64", fmaAMD64},
+	{"fma", "arm64", fmaARM64},
+	{"mul", "amd64", mulAMD64},
+	{"mul", "arm64", mulARM64},
+	{"vec", "amd64", vecAMD64},
+	{"vec", "arm64", vecARM64},
+}
 
 func main() {
 	for _, f := range files {

@@ -1,7 +1,0 @@
-package kernel
-
-type (
-	tileSet struct{}
-	fmaSet  struct{}
-	vecSet  struct{}
-)

@@ -47,7 +47,7 @@ type App struct {
 
 // Default is the App of the estream command itself.
 func Default() *App {
-	return &App{Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors}, Stdout: os.Stdout, Stderr: os.Stderr}
+	return &App{Families: all.Families(), Formats: all.Formats(), Stdout: os.Stdout, Stderr: os.Stderr}
 }
 
 // usageError is a mistake in how the command was called.

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // RMSNorm normalizes rows of len(gain) values: dst = x / sqrt(mean(x²)+eps) * gain,
-// the mean in float64 and, in plain Go, all before the gain. dst may be x.
+// the mean in float64, in plain Go the root and the quotient as well. dst may be x.
 func (s *Set) RMSNorm(dst, x, gain []float32, eps float64) {
 	n := len(gain)
 	if s.vec != nil {
@@ -25,9 +25,9 @@ func (s *Set) RMSNorm(dst, x, gain []float32, eps float64) {
 	}
 }
 
-// Softmax normalizes rows of n values to exp(x-max) / sum, the sum in float64 and, in
-// plain Go, all. A NaN, or
-// a row whose largest is infinite, gives NaN. dst may be x.
+// Softmax normalizes rows of n values to exp(x-max) / sum, the sum in float64, in
+// plain Go the rest as well. A NaN, or a row whose largest is infinite, gives NaN.
+// dst may be x.
 func (s *Set) Softmax(dst, x []float32, n int) {
 	if s.vec != nil {
 		a := byRow(dst, x, n)
@@ -50,15 +50,6 @@ func (s *Set) Softmax(dst, x []float32, n int) {
 	}
 }
 
-// byRow are the arguments of whole rows of n values.
-func byRow(dst, x []float32, n int) vecArgs {
-	rows := len(x) / n
-	return vecArgs{dst: dst[:rows*n], x: x, n: n, rows: rows, dstStride: 4 * n, xStride: 4 * n}
-}
-
-// Sum is that of plain Go.
-func Sum(dst, x []float32, n int) { new(Set).Sum(dst, x, n) }
-
 // Sum sets dst[r] to the sum of row r of n values of x, in float64.
 func (s *Set) Sum(dst, x []float32, n int) {
 	if s.vec != nil {
@@ -72,4 +63,13 @@ func (s *Set) Sum(dst, x []float32, n int) {
 		}
 		dst[r] = float32(sum)
 	}
+}
+
+// Sum is that of plain Go.
+func Sum(dst, x []float32, n int) { new(Set).Sum(dst, x, n) }
+
+// byRow are the arguments of whole rows of n values.
+func byRow(dst, x []float32, n int) vecArgs {
+	rows := len(x) / n
+	return vecArgs{dst: dst[:rows*n], x: x, n: n, rows: rows, dstStride: 4 * n, xStride: 4 * n}
 }

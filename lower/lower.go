@@ -36,7 +36,8 @@ type Dims = ir.Dims
 var ErrUnsupported = errors.New("unsupported")
 
 // A Backend compiles modules for one kind of device. It has no state of its own
-// and is safe for concurrent use.
+// and is safe for concurrent use. One with a method Ops() []*ir.Op tells people
+// which operators it runs, of some types at least.
 type Backend interface {
 	Name() string
 

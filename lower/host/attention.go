@@ -1,8 +1,6 @@
 package host
 
 import (
-	"sync/atomic"
-
 	"estream/ir"
 	"estream/lower/host/kernel"
 )
@@ -15,7 +13,6 @@ type mixing struct {
 	rows  int               // tokens of the step
 	block int               // of rows, in an item
 	words int               // of working memory a thread
-	next  atomic.Int64      // item
 }
 
 // attentionOf describes an attention by the types of its operands.
@@ -57,38 +54,28 @@ func attention(x *Exec) error {
 		m.seqs = append(m.seqs, kernel.Sequence{First: s.From, Pos: s.Prefix + s.Past, Prefix: s.Prefix, Parent: s.First, Base: s.Base})
 		products += (s.To - s.From) * (s.Prefix + s.Rows())
 	}
-	m.next.Store(0)
-	threads := min(x.pool.threads, m.items())
-	return x.pool.loop(x, threads, products*m.Heads*(m.D+m.Dv)/64/max(threads, 1), attendItems)
+	n := ceil(m.rows, m.block) * m.Groups
+	x.pool.spread(x, n, products*m.Heads*(m.D+m.Dv)/64/max(n, 1), attendItem)
+	return nil
 }
 
-func (m *mixing) items() int { return ceil(m.rows, m.block) * m.Groups }
-
-// attendItems has each of threads from..to-1 take items until none is left: the
-// last queries, which see the most keys, first.
-func attendItems(x *Exec, from, to int) error {
+// attendItem takes the last queries, which see the most keys, first.
+func attendItem(x *Exec, thread, i int) {
 	m := x.local.(*mixing)
 	q, dst, share := x.f32(0), x.out(), m.Heads/m.Groups
 	var space []float32
 	if m.words > 0 {
-		space = span(x.f32(7), m.words, from, from+1)
+		space = span(x.f32(7), m.words, thread, thread+1)
 	}
-	for n := m.items(); !x.pool.stopped(); {
-		i := int(m.next.Add(1)) - 1
-		if i >= n {
-			break
+	row, g := (ceil(m.rows, m.block)-1-i/m.Groups)*m.block, i%m.Groups
+	end := min(row+m.block, m.rows)
+	for j, s := range m.seqs {
+		last := m.rows
+		if j+1 < len(m.seqs) {
+			last = m.seqs[j+1].First
 		}
-		row, g := (ceil(m.rows, m.block)-1-i/m.Groups)*m.block, i%m.Groups
-		end := min(row+m.block, m.rows)
-		for j, s := range m.seqs {
-			last := m.rows
-			if j+1 < len(m.seqs) {
-				last = m.seqs[j+1].First
-			}
-			if lo, hi := max(row, s.First), min(end, last); lo < hi {
-				x.pool.set.Attend(&m.Attention, dst, q, s, lo-s.First, hi-s.First, g*share, (g+1)*share, space)
-			}
+		if lo, hi := max(row, s.First), min(end, last); lo < hi {
+			x.pool.set.Attend(&m.Attention, dst, q, s, lo-s.First, hi-s.First, g*share, (g+1)*share, space)
 		}
 	}
-	return nil
 }

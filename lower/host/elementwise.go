@@ -33,13 +33,13 @@ func same(x *Exec, from, to int) (dst, src []float32) {
 func affineRows(x *Exec, from, to int) error {
 	a := x.Attr.(ir.AffineAttr)
 	dst, src := same(x, from, to)
-	kernel.Affine(dst, src, a.Mul, a.Add)
+	x.pool.set.Affine(dst, src, a.Mul, a.Add)
 	return nil
 }
 
 func clampRows(x *Exec, from, to int) error {
 	dst, src := same(x, from, to)
-	kernel.Clamp(dst, src, x.Attr.(ir.LimitAttr).Limit)
+	x.pool.set.Clamp(dst, src, x.Attr.(ir.LimitAttr).Limit)
 	return nil
 }
 

@@ -14,9 +14,12 @@ import (
 // one after another, a piece of them at a time:
 //
 //	gather    the rows of x
-//	gate, up  loop over (segment, panel): silu(gate)*up of a panel's columns
+//	gate, up  loop over (segment, strip of columns): silu(gate)*up
 //	quantize  loop over rows, where down is encoded
-//	down      loop over panels: each adds its columns of all segments to y, in order
+//	down      loop over strips: each adds its columns of all segments to y, in order
+//
+// Products go to a strip in the thread's working memory, which stays in the second
+// cache, and from there to where they are wanted.
 type gatedRun struct {
 	*gated
 	loop    Exec
@@ -28,11 +31,16 @@ type gatedRun struct {
 	src    []byte    // x of the call
 	y      []float32 // of the call
 	x      []byte    // rows of the piece
-	gate   []float32 // [rows,f]: silu(gate)*up when it is complete
-	up     []float32 // [rows,f]
-	hidden []byte    // what down reads: gate, or its quantized rows
-	result []float32 // [rows,out]
+	mixed []float32 // [rows,f]: silu(gate)*up
+	hidden []byte    // what down reads: mixed, or its quantized rows
+	strips []float32 // of all threads
+	panels int       // of a strip, in the loop under way
 }
+
+const (
+	segmentRows = 128 // of a segment, at most
+	stripPanels = 8   // of a strip, at most: enough for what a product does once
+)
 
 type gatedWeights struct{ gate, up, down kernel.Matrix }
 
@@ -52,34 +60,51 @@ func (r *gatedRun) hiddenRow() int { return rowBytes(ir.Tensor(r.gated.hidden, i
 
 func (r *gatedRun) quantized() bool { return r.gated.hidden.Activation() }
 
-// parts returns the bytes that rows of x, quantized hidden rows, and floats take.
-// Floats are gate, up, and the result of down, which stands where up stood, and
-// gate if the hidden rows are quantized.
-func (r *gatedRun) parts(rows int) (x, hidden, floats int64) {
+// stripWords is what a strip takes. Columns of a product keep their distance from
+// the matrix's first, so the strip has room for a row of it in front.
+func (r *gatedRun) stripWords() int {
+	columns := stripPanels * kernel.PanelColumns
+	return segmentRows*columns + ceil(max(r.f, r.out), kernel.PanelColumns)*kernel.PanelColumns
+}
+
+// parts returns the bytes that rows of x, quantized hidden rows, hidden rows in
+// f32, and strips take, two for each thread.
+func (r *gatedRun) parts(rows int) (parts [4]int64) {
 	n := int64(rows)
-	x = lower.RoundUp(n*int64(r.xRow()), lower.Align)
-	if !r.quantized() {
-		return x, 0, 4 * n * int64(r.f+max(r.f, r.out))
+	parts[0] = lower.RoundUp(n*int64(r.xRow()), lower.Align)
+	if r.quantized() {
+		parts[1] = lower.RoundUp(n*int64(r.hiddenRow()), lower.Align)
 	}
-	return x, lower.RoundUp(n*int64(r.hiddenRow()), lower.Align), 4 * n * int64(max(2*r.f, r.out))
+	parts[2] = lower.RoundUp(4*n*int64(r.f), lower.Align)
+	parts[3] = 4 * int64(2*r.loop.pool.threads*r.stripWords())
+	return parts
 }
 
 // bytes is the workspace for a number of rows.
 func (r *gatedRun) bytes(rows int) int64 {
-	x, hidden, floats := r.parts(rows)
-	return x + hidden + floats
+	p := r.parts(rows)
+	return p[0] + p[1] + p[2] + p[3]
 }
 
 // lay parts a workspace of bytes(rows).
 func (r *gatedRun) lay(space []byte, rows int) {
-	x, hidden, floats := r.parts(rows)
-	r.x, r.hidden = space[:x], space[x:x+hidden]
-	space = space[x+hidden:][:floats]
-	if !r.quantized() {
-		r.hidden = space
+	next := func(n int64) []byte {
+		part := space[:n]
+		space = space[n:]
+		return part
 	}
-	f := lower.F32(space)
-	r.gate, r.up, r.result = f[:rows*r.f], f[rows*r.f:2*rows*r.f], f[len(f)-rows*r.out:]
+	p := r.parts(rows)
+	r.x, r.hidden = next(p[0]), next(p[1])
+	floats := next(p[2])
+	if !r.quantized() {
+		r.hidden = floats
+	}
+	r.mixed, r.strips = lower.F32(floats), lower.F32(next(p[3]))
+}
+
+// strip is one of the two strips of a thread.
+func (r *gatedRun) strip(thread, i int) []float32 {
+	return span(r.strips, r.stripWords(), 2*thread+i, 2*thread+i+1)
 }
 
 // run runs a group call in pieces of at most the given number of rows.
@@ -120,7 +145,7 @@ func (r *gatedRun) fill(expert, from, most int) (nextExpert, nextFrom int) {
 	r.piece, r.rows = r.piece[:0], 0
 	for expert < len(r.call) && r.rows < most {
 		have := len(r.call[expert].Rows)
-		to := min(have, from+min(rowBlock, most-r.rows))
+		to := min(have, from+min(segmentRows, most-r.rows))
 		if from < to {
 			r.piece = append(r.piece, segment{expert, from, to, r.rows})
 			r.rows += to - from
@@ -149,32 +174,35 @@ func (r *gatedRun) gather() error {
 // average is the cost of a segment where one of a row is given.
 func (r *gatedRun) average(row int) int { return row * r.rows / max(len(r.piece), 1) }
 
-func (r *gatedRun) gateUp() error {
-	panels := ceil(r.f, kernel.PanelColumns)
-	return r.loop.pool.loop(&r.loop, len(r.piece)*panels, r.average(2*panelCost(1, r.h)), func(x *Exec, from, to int) error {
-		r := x.local.(*gatedRun)
-		panels, size := ceil(r.f, kernel.PanelColumns), r.xRow()
-		for from < to {
-			s, panel := r.piece[from/panels], from%panels
-			last := min(panel+to-from, panels)
-			r.segment(s, span(r.x, size, s.at, s.at+s.to-s.from), panel, last)
-			from += last - panel
-		}
-		return nil
-	})
+// cut sets how many panels a strip has where a loop is over strips of panels,
+// parts times over, and returns the number of strips.
+func (r *gatedRun) cut(columns, parts int) int {
+	panels := ceil(columns, kernel.PanelColumns)
+	r.panels = max(min(panels*parts/(4*r.loop.pool.threads), stripPanels), 1)
+	return ceil(panels, r.panels)
 }
 
-// segment computes the columns of panels from..to-1 of silu(gate)*up for a segment's rows of x.
-func (r *gatedRun) segment(s segment, x []byte, from, to int) {
-	w, n := &r.experts[s.expert], s.to-s.from
-	gate, up := r.gate[s.at*r.f:], r.up[s.at*r.f:]
-	first, end := from*kernel.PanelColumns, min(to*kernel.PanelColumns, r.f)
-	multiply(r.loop.pool.set, &w.gate, gate, x, r.gated.x, n, from, to)
-	multiply(r.loop.pool.set, &w.up, up, x, r.gated.x, n, from, to)
-	for i := range n {
-		row := gate[i*r.f+first : i*r.f+end]
-		r.loop.pool.set.SiLUMul(row, row, up[i*r.f+first:i*r.f+end])
-	}
+func (r *gatedRun) gateUp() error {
+	n := r.cut(r.f, len(r.piece))
+	r.loop.pool.spread(&r.loop, len(r.piece)*n, r.average(2*r.panels*panelCost(1, r.h)), func(x *Exec, thread, i int) {
+		r := x.local.(*gatedRun)
+		n := ceil(ceil(r.f, kernel.PanelColumns), r.panels)
+		r.segment(r.piece[i/n], thread, i%n*r.panels)
+	})
+	return nil
+}
+
+// segment computes a strip of silu(gate)*up, which starts at a panel, for a segment's rows of x.
+func (r *gatedRun) segment(s segment, thread, panel int) {
+	w, n, set := &r.experts[s.expert], s.to-s.from, r.loop.pool.set
+	end := min(panel+r.panels, w.gate.Panels())
+	x, stride := span(r.x, r.xRow(), s.at, s.at+n), (end-panel)*kernel.PanelColumns
+	gate, up := r.strip(thread, 0), r.strip(thread, 1)
+	multiply(set, &w.gate, gate, stride, x, r.gated.x, n, panel, end)
+	multiply(set, &w.up, up, stride, x, r.gated.x, n, panel, end)
+	first := panel * kernel.PanelColumns
+	columns := min(stride, r.f-first)
+	set.SiLUMulColumns(r.mixed[s.at*r.f+first:], r.f, gate[first:], up[first:], stride, columns, n)
 }
 
 func (r *gatedRun) quantize() error {
@@ -185,7 +213,7 @@ func (r *gatedRun) quantize() error {
 		r := x.local.(*gatedRun)
 		size, blocks := r.hiddenRow(), r.gated.hidden == ir.A8G128
 		for i := from; i < to; i++ {
-			if err := x.pool.set.QuantizeA8(span(r.hidden, size, i, i+1), span(r.gate, r.f, i, i+1), 1, r.f, blocks); err != nil {
+			if err := x.pool.set.QuantizeA8(span(r.hidden, size, i, i+1), span(r.mixed, r.f, i, i+1), 1, r.f, blocks); err != nil {
 				return r.blame(i, errors.Unwrap(err))
 			}
 		}
@@ -206,19 +234,22 @@ func (r *gatedRun) blame(i int, err error) error {
 
 // add computes down and adds it to y.
 func (r *gatedRun) add() error {
-	panels := ceil(r.out, kernel.PanelColumns)
-	return r.loop.pool.loop(&r.loop, panels, panelCost(r.rows, r.f), func(x *Exec, from, to int) error {
+	n := r.cut(r.out, 1)
+	r.loop.pool.spread(&r.loop, n, r.panels*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
-		size := r.hiddenRow()
-		first, end := from*kernel.PanelColumns, min(to*kernel.PanelColumns, r.out)
 		for _, s := range r.piece {
-			e, n := &r.call[s.expert], s.to-s.from
-			result := r.result[s.at*r.out:][:n*r.out]
-			multiply(r.loop.pool.set, &r.experts[s.expert].down, result, span(r.hidden, size, s.at, s.at+n), r.gated.hidden, n, from, to)
-			if err := x.pool.set.ScatterAdd(r.y, result, r.out, e.Rows[s.from:s.to], e.W[s.from:s.to], first, end); err != nil {
-				return err
-			}
+			r.addSegment(s, thread, i*r.panels)
 		}
-		return nil
 	})
+	return nil
+}
+
+// addSegment adds a strip of a segment's rows, which Check has found to be in y.
+func (r *gatedRun) addSegment(s segment, thread, panel int) {
+	w, e, n, set := &r.experts[s.expert].down, &r.call[s.expert], s.to-s.from, r.loop.pool.set
+	end := min(panel+r.panels, w.Panels())
+	result, stride := r.strip(thread, 0), (end-panel)*kernel.PanelColumns
+	multiply(set, w, result, stride, span(r.hidden, r.hiddenRow(), s.at, s.at+n), r.gated.hidden, n, panel, end)
+	first := panel * kernel.PanelColumns
+	_ = set.ScatterAdd(r.y[first:], r.out, result[first:], stride, min(stride, r.out-first), e.Rows[s.from:s.to], e.W[s.from:s.to])
 }

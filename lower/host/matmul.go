@@ -6,14 +6,14 @@ import (
 	"estream/lower/host/kernel"
 )
 
-// rowBlock is how many rows of x meet a run of panels before the next rows do:
-// they stay in the second cache meanwhile.
+// rowBlock is how many rows of x meet a run of panels before the next rows do,
+// at most: they stay in the second cache meanwhile.
 const rowBlock = 256
 
 // A product is the loop of a matmul: panels, block of rows by block of rows.
 type product struct {
-	w    kernel.Matrix
-	rows int
+	w           kernel.Matrix
+	rows, block int
 }
 
 func matMul(x *Exec) error {
@@ -21,27 +21,38 @@ func matMul(x *Exec) error {
 	m.w = matrix(x.In[1])
 	m.rows, _ = rows(x.In[0].Type)
 	defer func() { m.w.Data = nil }()
-	return x.pool.loop(x, ceil(m.rows, rowBlock)*m.w.Panels(), panelCost(min(m.rows, rowBlock), m.w.K), mulPanels)
+	items := 0
+	for m.block = rowBlock; ; m.block /= 2 { // a router has few panels
+		items = ceil(m.rows, m.block) * m.w.Panels()
+		if items >= 4*x.pool.threads || m.block == rowBlock/8 {
+			break
+		}
+	}
+	cost := panelCost(min(m.rows, m.block), m.w.K)
+	if !x.In[0].Type.DType.Activation() {
+		cost *= 4
+	}
+	return x.pool.loop(x, items, cost, mulPanels)
 }
 
 func mulPanels(x *Exec, from, to int) error {
 	m, a, dst := x.local.(*product), x.In[0], x.out()
 	size, panels := rowBytes(a.Type), m.w.Panels()
 	for from < to {
-		row, panel := from/panels*rowBlock, from%panels
-		end, last := min(row+rowBlock, m.rows), min(panel+to-from, panels)
-		multiply(x.pool.set, &m.w, dst[row*m.w.N:], span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
+		row, panel := from/panels*m.block, from%panels
+		end, last := min(row+m.block, m.rows), min(panel+to-from, panels)
+		multiply(x.pool.set, &m.w, dst[row*m.w.N:], m.w.N, span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
 		from += last - panel
 	}
 	return nil
 }
 
-// multiply sets the columns of panels from..to-1 of w in rows of dst, which has w.N columns.
-func multiply(s *kernel.Set, w *kernel.Matrix, dst []float32, x []byte, d ir.DType, rows, from, to int) {
+// multiply sets the columns of panels from..to-1 of w in rows of dst, stride apart.
+func multiply(s *kernel.Set, w *kernel.Matrix, dst []float32, stride int, x []byte, d ir.DType, rows, from, to int) {
 	if d.Activation() {
-		s.MulA8(w, dst, w.N, x, d == ir.A8G128, rows, from, to)
+		s.MulA8(w, dst, stride, x, d == ir.A8G128, rows, from, to)
 	} else {
-		s.MulF32(w, dst, w.N, lower.F32(x), rows, from, to)
+		s.MulF32(w, dst, stride, lower.F32(x), rows, from, to)
 	}
 }
 

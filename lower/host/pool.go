@@ -24,6 +24,11 @@ type pool struct {
 	f      part
 	n, run int
 	next   atomic.Int64
+
+	items int // of spread
+	item  atomic.Int64
+	each  func(x *Exec, thread, item int)
+
 	failed atomic.Bool
 }
 
@@ -64,6 +69,27 @@ func (p *pool) loop(x *Exec, n, cost int, f part) error {
 	p.x, p.f = nil, nil
 	if p.failed.Load() {
 		return f(x, 0, n)
+	}
+	return nil
+}
+
+// spread calls f for the items 0..n-1, one of which takes about cost nanoseconds,
+// in no certain order but each on one thread: f is told which, from 0, so that it
+// may have working memory of its own.
+func (p *pool) spread(x *Exec, n, cost int, f func(x *Exec, thread, item int)) {
+	p.items, p.each = n, f
+	p.item.Store(0)
+	threads := max(min(p.threads, n), 1)
+	_ = p.loop(x, threads, n*cost/threads, spreadPart) // which has no error
+	p.each = nil
+}
+
+func spreadPart(x *Exec, from, to int) error {
+	for p, i := x.pool, 0; !p.stopped(); {
+		if i = int(p.item.Add(1)) - 1; i >= p.items {
+			break
+		}
+		p.each(x, from, i)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 func sumRows(x *Exec, from, to int) error {
 	_, k := rows(x.In[0].Type)
-	kernel.Sum(x.out()[from:to], span(x.f32(0), k, from, to), k)
+	x.pool.set.Sum(x.out()[from:to], span(x.f32(0), k, from, to), k)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func quantizeRows(x *Exec, from, to int) error {
 // rope loops over the rows of x [T,H,D].
 func rope(x *Exec) error {
 	d := x.Out.Type.Dims
-	return x.pool.loop(x, d[0].N, 20*d[1].N*d[2].N, ropeRows)
+	return x.pool.loop(x, d[0].N, d[1].N*d[2].N, ropeRows)
 }
 
 func ropeRows(x *Exec, from, to int) error {
@@ -125,5 +125,9 @@ func scatterAdd(x *Exec) error {
 }
 
 func scatterColumns(x *Exec, from, to int) error {
-	return x.pool.set.ScatterAdd(x.out(), x.f32(1), x.In[1].Type.Dims[1].N, x.i32(2), nil, from, to)
+	n := x.In[1].Type.Dims[1].N
+	if from == to || len(x.f32(1)) == 0 {
+		return nil
+	}
+	return x.pool.set.ScatterAdd(x.out()[from:], n, x.f32(1)[from:], n, to-from, x.i32(2), nil)
 }

@@ -43,7 +43,7 @@ func appendRange(x *Exec, from, to int) error {
 		size, data, src := int(lower.RowBytes(p.Type)), p.Bytes(), x.f32(4+i)
 		k := size * 8 / p.Type.DType.Bits()
 		for r := from; r < to; r++ {
-			lower.Encode(span(data, size, t.row[r], t.row[r]+1), span(src, k, r, r+1), p.Type.DType)
+			x.pool.set.Encode(span(data, size, t.row[r], t.row[r]+1), span(src, k, r, r+1), p.Type.DType)
 		}
 	}
 	return nil

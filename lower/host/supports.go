@@ -2,6 +2,8 @@ package host
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"estream/ir"
@@ -24,6 +26,15 @@ func (b *backend) Supports(v *ir.Value) error {
 		s += " of " + strings.Join(types, ", ")
 	}
 	return fmt.Errorf("%s: %s: %w", s, reason, lower.ErrUnsupported)
+}
+
+// Ops lists the operators that the host runs, of some types at least, by name.
+func (b *backend) Ops() []*ir.Op {
+	ops := []*ir.Op{ir.Input, ir.Weight, ir.Experts}
+	ops = slices.AppendSeq(ops, maps.Keys(b.core))
+	ops = slices.AppendSeq(ops, maps.Keys(b.ops))
+	slices.SortFunc(ops, func(a, b *ir.Op) int { return strings.Compare(a.Name, b.Name) })
+	return ops
 }
 
 // refuse returns why v cannot run here, or nothing.

@@ -48,7 +48,7 @@ func (d *NPU) Supports(v *ir.Value) error {
 		}
 		return fmt.Errorf("npu: %s of %v: %s: %w", v.Op, types, why, lower.ErrUnsupported)
 	}
-	if !slices.Contains(npuOps(), v.Op) {
+	if !slices.Contains(d.Ops(), v.Op) {
 		return refuse("no such operator")
 	}
 	for i, a := range v.Args {
@@ -64,7 +64,8 @@ func (d *NPU) Supports(v *ir.Value) error {
 	return nil
 }
 
-func npuOps() []*ir.Op {
+// Ops lists the operators of which there are some that the device takes.
+func (d *NPU) Ops() []*ir.Op {
 	return []*ir.Op{ir.MatMul, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Affine, ir.Sum, ir.SiLU, ir.Sigmoid, ir.Clamp, ir.Softmax,
 		ir.RMSNorm, ir.Reshape, ir.Slice, ir.Concat, ir.RoPE, ir.ScaleRows, ir.AttentionMasked}
 }

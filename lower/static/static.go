@@ -94,3 +94,11 @@ func (b *Backend) Load(context.Context, *ir.Module, lower.Packing, []byte) (lowe
 // Supports implements lower.Backend. It is asked of a tier's values: those of a
 // ragged graph that need a state, or pick rows, are not among them.
 func (b *Backend) Supports(v *ir.Value) error { return b.device.Supports(v) }
+
+// Ops lists the device's operators; nil where it does not list them.
+func (b *Backend) Ops() []*ir.Op {
+	if d, ok := b.device.(interface{ Ops() []*ir.Op }); ok {
+		return d.Ops()
+	}
+	return nil
+}

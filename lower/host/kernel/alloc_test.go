@@ -46,5 +46,5 @@ func TestNoAllocation(t *testing.T) {
 	check("Rotary", func() { plain.Rotate(Rotary{Heads: 2, D: 128, Theta: 1e4}, dst, x, pos) })
 	check("TopK", func() { _ = plain.TopK(ids, x, k, 8) })
 	check("Gather", func() { _ = Gather(dst, x, ids, k, 8) })
-	check("ScatterAdd", func() { _ = plain.ScatterAdd(dst, x, k, []int32{0, 2}, nil, 0, k) })
+	check("ScatterAdd", func() { _ = plain.ScatterAdd(dst, k, x, k, k, []int32{0, 2}, nil) })
 }

@@ -145,9 +145,6 @@ func (s *Set) Clamp(dst, x []float32, limit float64) {
 }
 
 // Affine and Clamp are those of plain Go.
-func Affine(dst, x []float32, mul, add float64) { new(Set).Affine(dst, x, mul, add) }
-
-func Clamp(dst, x []float32, limit float64) { new(Set).Clamp(dst, x, limit) }
 
 // SiLU sets dst to x*sigmoid(x). dst may be x.
 func (s *Set) SiLU(dst, x []float32) {
@@ -172,18 +169,19 @@ func (s *Set) SiLUMul(dst, gate, up []float32) {
 	}
 }
 
-// SiLUMulColumns is SiLUMul of the first n values of rows that start stride apart.
-func (s *Set) SiLUMulColumns(dst, gate, up []float32, n, stride, rows int) {
+// SiLUMulColumns is SiLUMul of rows of n values, which start dstStride apart in
+// dst and stride apart in gate and up.
+func (s *Set) SiLUMulColumns(dst []float32, dstStride int, gate, up []float32, stride, n, rows int) {
 	if s.vec != nil && n > 0 && rows > 0 {
 		end := (rows-1)*stride + n
 		s.vec.rowwise(vecSiLUMul, &vecArgs{
-			dst: dst[:end], x: gate[:end], y: up[:end], n: n, rows: rows, dstStride: 4 * stride, xStride: 4 * stride, yStride: 4 * stride,
+			dst: dst[:(rows-1)*dstStride+n], x: gate[:end], y: up[:end], n: n, rows: rows, dstStride: 4 * dstStride, xStride: 4 * stride, yStride: 4 * stride,
 		})
 		return
 	}
 	for r := range rows {
 		at := r * stride
-		s.SiLUMul(dst[at:at+n], gate[at:at+n], up[at:at+n])
+		s.SiLUMul(dst[r*dstStride:][:n], gate[at:at+n], up[at:at+n])
 	}
 }
 

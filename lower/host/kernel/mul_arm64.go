@@ -2,37 +2,67 @@
 
 package kernel
 
-// mulW4I8MM is a tile function of up to 6 rows.
+// mulW4I8MM is a tile function of 1 to 6 rows.
 //
 //go:noescape
-func mulW4I8MM(t *tile)
+func mulW4I8MM(t *tile, sums *tileSums)
 
-// mulW4DotProd is a tile function of up to 6 rows.
+// mulW4DotProd is a tile function of 1 to 6 rows.
 //
 //go:noescape
-func mulW4DotProd(t *tile)
+func mulW4DotProd(t *tile, sums *tileSums)
 
-// mulW4Neon is a tile function of up to 2 rows.
+// mulW4Neon is a tile function of 1 to 2 rows.
 //
 //go:noescape
-func mulW4Neon(t *tile)
+func mulW4Neon(t *tile, sums *tileSums)
 
-// mulW8I8MM is a tile function of up to 6 rows.
+// unpackW4I8MM unpacks blocks of 128 bytes of a panel.
 //
 //go:noescape
-func mulW8I8MM(t *tile)
+func unpackW4I8MM(dst *byte, codes *byte, blocks int)
 
-// mulW8DotProd is a tile function of up to 6 rows.
+// unpackW4DotProd unpacks blocks of 128 bytes of a panel.
 //
 //go:noescape
-func mulW8DotProd(t *tile)
+func unpackW4DotProd(dst *byte, codes *byte, blocks int)
 
-// mulW8Neon is a tile function of up to 2 rows.
+// mulW8I8MM is a tile function of 1 to 6 rows.
 //
 //go:noescape
-func mulW8Neon(t *tile)
+func mulW8I8MM(t *tile, sums *tileSums)
 
-// sumsNeon sets corr of one row.
+// mulW8DotProd is a tile function of 1 to 6 rows.
+//
+//go:noescape
+func mulW8DotProd(t *tile, sums *tileSums)
+
+// mulW8Neon is a tile function of 1 to 2 rows.
+//
+//go:noescape
+func mulW8Neon(t *tile, sums *tileSums)
+
+// unpackW8I8MM unpacks blocks of 128 bytes of a panel.
+//
+//go:noescape
+func unpackW8I8MM(dst *byte, codes *byte, blocks int)
+
+// unpackW8DotProd unpacks blocks of 128 bytes of a panel.
+//
+//go:noescape
+func unpackW8DotProd(dst *byte, codes *byte, blocks int)
+
+// mulUnpackedI8MM is a tile function of 3 to 6 rows.
+//
+//go:noescape
+func mulUnpackedI8MM(t *tile, sums *tileSums, how int, bias int)
+
+// mulUnpackedDotProd is a tile function of 3 to 6 rows.
+//
+//go:noescape
+func mulUnpackedDotProd(t *tile, sums *tileSums, how int, bias int)
+
+// sumsNeon sets corr.
 //
 //go:noescape
 func sumsNeon(t *tile)

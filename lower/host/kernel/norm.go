@@ -65,9 +65,6 @@ func (s *Set) Sum(dst, x []float32, n int) {
 	}
 }
 
-// Sum is that of plain Go.
-func Sum(dst, x []float32, n int) { new(Set).Sum(dst, x, n) }
-
 // byRow are the arguments of whole rows of n values.
 func byRow(dst, x []float32, n int) vecArgs {
 	rows := len(x) / n

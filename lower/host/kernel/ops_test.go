@@ -68,7 +68,7 @@ func TestSoftmax(t *testing.T) {
 
 func TestSum(t *testing.T) {
 	dst := make([]float32, 2)
-	Sum(dst, []float32{1 << 24, 1, 1, -1, 2, 3}, 3)
+	plain.Sum(dst, []float32{1 << 24, 1, 1, -1, 2, 3}, 3)
 	require.Equal(t, []float32{1<<24 + 2, 4}, dst)
 }
 
@@ -142,10 +142,10 @@ func TestFormOf(t *testing.T) {
 func TestAffineClamp(t *testing.T) {
 	x := []float32{1, -2, inf, nan}
 	got := make([]float32, 4)
-	Affine(got, x, 1.5, 0.25)
+	plain.Affine(got, x, 1.5, 0.25)
 	require.Equal(t, []float32{1.75, -2.75, inf}, got[:3])
 	require.True(t, got[3] != got[3], "affine of NaN is %g", got[3])
-	Clamp(got, x, 1.5)
+	plain.Clamp(got, x, 1.5)
 	require.Equal(t, []float32{1, -1.5, 1.5}, got[:3])
 	require.True(t, got[3] != got[3], "clamp of NaN is %g", got[3])
 }
@@ -265,13 +265,13 @@ func TestRows(t *testing.T) {
 	plain.ScaleRows(nil, nil, nil)
 
 	y := []float32{1, 1, 1, 1, 1, 1}
-	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 0, 1))
-	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{0, 2}, []float32{2, 4}, 1, 2))
+	require.NoError(t, plain.ScatterAdd(y, 2, x, 2, 1, []int32{0, 2}, []float32{2, 4}))
+	require.NoError(t, plain.ScatterAdd(y[1:], 2, x[1:], 2, 2-1, []int32{0, 2}, []float32{2, 4}))
 	require.Equal(t, []float32{21, 41, 1, 1, 7, 9}, y)
-	require.NoError(t, plain.ScatterAdd(y, x, 2, []int32{1, 1}, nil, 0, 2))
+	require.NoError(t, plain.ScatterAdd(y, 2, x, 2, 2, []int32{1, 1}, nil))
 	require.Equal(t, []float32{21, 41, 12.5, 23, 7, 9}, y)
 	before := slices.Clone(y)
-	require.EqualError(t, plain.ScatterAdd(y, x, 2, []int32{0, 3}, nil, 0, 2), "scatter_add: row 3 of 3")
+	require.EqualError(t, plain.ScatterAdd(y, 2, x, 2, 2, []int32{0, 3}, nil), "scatter_add: row 3 of 3")
 	require.Equal(t, before, y)
 
 	wide := filled(6, canary)

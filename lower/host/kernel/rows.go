@@ -21,21 +21,21 @@ func (s *Set) ScaleRows(dst, x, w []float32) {
 	}
 }
 
-// ScatterAdd adds columns from..to-1 of row i of x [len(rows),n], times w[i]
-// where w is not nil, to those of row rows[i] of y [T,n], i ascending. A row
+// ScatterAdd adds row i of x, n values, times w[i] where w is not nil, to row
+// rows[i] of y, i ascending. Rows of y and x are stride and xStride apart. A row
 // that y has not is an error, found before anything is added.
-func (s *Set) ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from, to int) error {
+func (s *Set) ScatterAdd(y []float32, stride int, x []float32, xStride, n int, rows []int32, w []float32) error {
 	for _, r := range rows {
-		if r < 0 || (int(r)+1)*n > len(y) {
-			return fmt.Errorf("scatter_add: row %d of %d", r, len(y)/n)
+		if r < 0 || int(r)*stride+n > len(y) {
+			return fmt.Errorf("scatter_add: row %d of %d", r, (len(y)+stride-1)/stride)
 		}
 	}
 	if s.vec != nil {
-		s.vec.scatterAdd(y, x, n, rows, w, from, to)
+		s.vec.scatterAdd(y, stride, x, xStride, n, rows, w)
 		return nil
 	}
 	for i, r := range rows {
-		src, dst := x[i*n+from:i*n+to], y[int(r)*n+from:int(r)*n+to]
+		src, dst := x[i*xStride:i*xStride+n], y[int(r)*stride:int(r)*stride+n]
 		c := float32(1)
 		if w != nil {
 			c = w[i]
@@ -47,8 +47,8 @@ func (s *Set) ScatterAdd(y, x []float32, n int, rows []int32, w []float32, from,
 	return nil
 }
 
-func (v *vecSet) scatterAdd(y, x []float32, n int, rows []int32, w []float32, from, to int) {
-	if len(rows) == 0 || from == to {
+func (v *vecSet) scatterAdd(y []float32, stride int, x []float32, xStride, n int, rows []int32, w []float32) {
+	if len(rows) == 0 || n == 0 {
 		return
 	}
 	one, step := [1]float32{1}, 4
@@ -58,8 +58,8 @@ func (v *vecSet) scatterAdd(y, x []float32, n int, rows []int32, w []float32, fr
 		w = w[:len(rows)]
 	}
 	v.rowwise(vecScatterAdd, &vecArgs{
-		dst: y[from:], x: x[from : len(rows)*n], y: w, index: rows, n: to - from, rows: len(rows),
-		xStride: 4 * n, yStride: step, indexStride: 4 * n,
+		dst: y, x: x[:(len(rows)-1)*xStride+n], y: w, index: rows, n: n, rows: len(rows),
+		xStride: 4 * xStride, yStride: step, indexStride: 4 * stride,
 	})
 }
 

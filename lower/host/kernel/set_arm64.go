@@ -9,7 +9,7 @@ func Sets() []*Set {
 		sets = append(sets, &Set{
 			name: "i8mm",
 			fma:  &fmaSet{rows: 6, lanes: 4},
-			tile: &tileSet{kind: tileI8MM, rows: 6},
+			tile: &tileSet{kind: tileI8MM, rows: tileRowsMax},
 			vec:  &vecSet{lanes: lanesNEON},
 		})
 	}
@@ -17,7 +17,7 @@ func Sets() []*Set {
 		sets = append(sets, &Set{
 			name: "dotprod",
 			fma:  &fmaSet{rows: 6, lanes: 4},
-			tile: &tileSet{kind: tileDotProd, rows: 6},
+			tile: &tileSet{kind: tileDotProd, rows: tileRowsMax},
 			vec:  &vecSet{lanes: lanesNEON},
 		})
 	}

@@ -12,8 +12,9 @@ func vecAVX512(k vecKernel, a *vecArgs)
 //go:noescape
 func vecAVX2(k vecKernel, a *vecArgs)
 
+// run runs short rows as AVX2, which is faster; elements get the same bits.
 func (v *vecSet) run(k vecKernel, a *vecArgs) {
-	if v.lanes == 16 {
+	if v.lanes == lanesAVX512 && a.n > lanesAVX2 {
 		vecAVX512(k, a)
 	} else {
 		vecAVX2(k, a)

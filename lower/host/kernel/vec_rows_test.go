@@ -109,14 +109,14 @@ func TestScatterAddSets(t *testing.T) {
 			for to := from; to <= n; to += 3 {
 				for _, w := range [][]float32{w, nil} {
 					want, got := normal(tokens*n, 3), values(t, tokens*n, 3)
-					require.NoError(t, plain.ScatterAdd(want, x, n, rows, w, from, to))
-					require.NoError(t, s.ScatterAdd(got, x, n, rows, w, from, to))
+					require.NoError(t, plain.ScatterAdd(want[from:], n, x[from:], n, to-from, rows, w))
+					require.NoError(t, s.ScatterAdd(got[from:], n, x[from:], n, to-from, rows, w))
 					requireBits(t, want, got, "%s columns %d to %d", s, from, to)
 				}
 			}
 		}
 		y := values(t, tokens*n, 3)
-		require.EqualError(t, s.ScatterAdd(y, x, n, []int32{0, tokens, 1, 1, 1, 1}, nil, 0, n), "scatter_add: row 9 of 9")
+		require.EqualError(t, s.ScatterAdd(y, n, x, n, n, []int32{0, tokens, 1, 1, 1, 1}, nil), "scatter_add: row 9 of 9")
 	}
 }
 

@@ -30,6 +30,7 @@ var words = map[string]struct {
 	"SMLAL2":     {0x4e208000, "V%d.8H, V%d.16B, V%d.16B"},
 	"SMULL":      {0x0e20c000, "V%d.8H, V%d.8B, V%d.8B"},
 	"SMULL2":     {0x4e20c000, "V%d.8H, V%d.16B, V%d.16B"},
+	"SMMLA":      {0x4e80a400, "V%d.4S, V%d.16B, V%d.16B"},
 	"USMMLA":     {0x4e80ac00, "V%d.4S, V%d.16B, V%d.16B"},
 }
 

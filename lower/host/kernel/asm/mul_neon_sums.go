@@ -1,21 +1,70 @@
 package main
 
-// laneSums multiplies four columns' codes by four bytes of a row, which are a lane
-// of a register: two rows share one of V24-V26.
-//
-//	V0-V23 [rows][quads], four columns
-//	V27    the mask
-type laneSums struct {
+// rowSums are sums [rows][quads] of four columns, from a register on.
+type rowSums struct {
 	*armTile
+	first int
+}
+
+func (t rowSums) sum(r, q int) int      { return t.first + r*t.quads + q }
+func (t rowSums) registers() (int, int) { return t.first, t.sum(t.rows, 0) }
+func (t rowSums) finish()               { t.floats(t.registers()) }
+func (t rowSums) groups() int           { return t.quads / 4 }
+
+func (t rowSums) start() {
+	if t.signed {
+		t.startSigned(t.registers())
+		return
+	}
+	t.startCorr()
+	for r := range t.rows {
+		t.op("VLD1R.P 4(R16), [V%d.S4]", t.sum(r, 0))
+		t.startFrom(t.sum(r, 0), t.sum(r+1, 0))
+	}
+}
+
+func (t rowSums) scale() {
+	for r := range t.rows {
+		t.op("VLD1R (R16), [V28.S4]")
+		t.op("ADD R20, R16")
+		for q := range t.quads {
+			t.word("FMUL", t.sum(r, q), t.sum(r, q), 28)
+		}
+	}
+}
+
+func (t rowSums) group(g int) (sums []int) {
+	t.op("FLDPQ %d(R8), (F24, F25)", 32*g)
+	for i := range 2 {
+		t.word("FCVTL", 28+2*i, 24+i)
+		t.word("FCVTL2", 29+2*i, 24+i)
+	}
+	for r := range t.rows {
+		sums = append(sums, t.sum(r, 4*g))
+	}
+	return sums
+}
+
+func (t rowSums) row(r int) (sums []int) {
+	for q := 0; q < t.quads; q += 2 {
+		t.op("FLDPQ %d(R10), (F%d, F%d)", 16*(r*t.quads+q), q, q+1)
+		sums = append(sums, q, q+1)
+	}
+	return sums
+}
+
+// laneSums multiplies four columns' codes by four bytes of a row, which are a lane
+// of a register: two rows share one of V24-V26. V27 is the mask.
+type laneSums struct {
+	rowSums
 	dot string
 }
 
-func (t laneSums) wide() bool       { return t.rows <= 3 }
-func (t laneSums) sum(r, q int) int { return r*t.quads + q }
+func (t laneSums) wide() bool { return t.rows <= 3 }
 
 func (t laneSums) start() {
 	t.mask(27)
-	t.startRows(0)
+	t.rowSums.start()
 }
 
 func (t laneSums) step(bytes int) {
@@ -29,57 +78,70 @@ func (t laneSums) step(bytes int) {
 	})
 }
 
-func (t laneSums) finish()             { t.float(0) }
-func (t laneSums) scale()              { t.scaleRegisters(0) }
-func (t laneSums) row(r, q int) [8]int { return rowAt(t.sum(r, q)) }
-
 // matrixSums multiplies 8 codes of two columns by 8 bytes of two rows. The last of
 // an odd number of rows is beside a row of zeros.
 //
 //	V0-V23  [pairs of rows][quads][2], two columns by two rows
 //	V24-V26 x, of pairs of rows
 //	V27     the mask, or codes of w8
-type matrixSums struct{ *armTile }
+type matrixSums struct {
+	*armTile
+	multiply string
+}
 
-func (t matrixSums) wide() bool          { return t.rows <= 2 }
-func (t matrixSums) pairs() int          { return (t.rows + 1) / 2 }
-func (t matrixSums) sum(pair, q int) int { return 2 * (pair*t.quads + q) }
+func (t matrixSums) wide() bool            { return t.rows <= 2 }
+func (t matrixSums) pairs() int            { return (t.rows + 1) / 2 }
+func (t matrixSums) sum(pair, q int) int   { return 2 * (pair*t.quads + q) }
+func (t matrixSums) registers() (int, int) { return 0, t.sum(t.pairs(), 0) }
+func (t matrixSums) finish()               { t.floats(t.registers()) }
+func (t matrixSums) groups() int           { return t.quads / 2 }
 
 func (t matrixSums) start() {
+	if t.signed {
+		t.startSigned(t.registers())
+		return
+	}
 	t.mask(27)
-	t.op("MOVD R9, R16")
+	t.startCorr()
 	for p := range t.pairs() {
 		if 2*p+1 < t.rows {
 			t.op("VLD1R.P 8(R16), [V%d.D2]", t.sum(p, 0))
 		} else {
 			t.op("VLD1R (R16), [V%d.S4]", t.sum(p, 0))
 		}
-		t.copies(t.sum(p, 0), 2*t.quads)
+		t.startFrom(t.sum(p, 0), t.sum(p+1, 0))
 	}
 }
 
 func (t matrixSums) step(bytes int) {
 	t.loadPairs(bytes)
 	t.eachQuad(bytes, 27, func(q int, codes []int) {
-		c, d, low := codes[0], codes[0]+1, 27
-		if t.w4 {
-			low = 31
+		a, b := codes[0], codes[0]+1
+		if t.codes != unpackedCodes {
+			if bytes == 4 {
+				t.clear(b, b+1)
+			}
+			a = t.zip(codes[0], b)
 		}
-		if bytes == 4 {
-			t.clear(d, 1)
-		}
-		t.op("VZIP1 V%d.S4, V%d.S4, V%d.S4", d, c, low)
-		t.op("VZIP2 V%d.S4, V%d.S4, V%d.S4", d, c, d)
-		for p := range t.pairs() {
-			t.word("USMMLA", t.sum(p, q), low, 24+p)
-		}
-		for p := range t.pairs() {
-			t.word("USMMLA", t.sum(p, q)+1, d, 24+p)
+		for i, c := range []int{a, b} {
+			for p := range t.pairs() {
+				t.word(t.multiply, t.sum(p, q)+i, c, 24+p)
+			}
 		}
 	})
 }
 
-func (t matrixSums) finish() { t.convert(0, 2*t.quads*t.pairs()) }
+// zip puts together the 8 codes of each column: of the first two in the register
+// that it returns, of the others in b.
+func (t matrixSums) zip(a, b int) int {
+	free := 27
+	if t.codes == w4Codes {
+		free = 31
+	}
+	t.op("VZIP1 V%d.S4, V%d.S4, V%d.S4", b, a, free)
+	t.op("VZIP2 V%d.S4, V%d.S4, V%d.S4", b, a, b)
+	return free
+}
 
 func (t matrixSums) scale() {
 	for p := range t.pairs() {
@@ -90,21 +152,38 @@ func (t matrixSums) scale() {
 			t.op("ADD R20, R16")
 		}
 		t.op("VDUP V28.D[0], V28.D2")
-		t.scaleBy28(t.sum(p, 0), 2*t.quads)
+		for v := t.sum(p, 0); v < t.sum(p+1, 0); v++ {
+			t.word("FMUL", v, v, 28)
+		}
 	}
 }
 
-func (t matrixSums) row(r, q int) (v [8]int) {
-	for i := range 4 {
-		a := t.sum(r/2, q+i)
-		v[i], v[4+i] = a, a+1
-		if r%2 == 0 {
-			v[i] = 24 + i
-			t.op("VUZP1 V%d.S4, V%d.S4, V%d.S4", a+1, a, v[i])
-			t.op("VUZP2 V%d.S4, V%d.S4, V%d.S4", a+1, a, a)
-		}
+func (t matrixSums) group(g int) (sums []int) {
+	t.op("FMOVQ %d(R8), F24", 16*g)
+	t.word("FCVTL", 25, 24)
+	t.word("FCVTL2", 26, 24)
+	for i := range 2 {
+		t.op("VZIP1 V%d.S4, V%d.S4, V%d.S4", 25+i, 25+i, 28+2*i)
+		t.op("VZIP2 V%d.S4, V%d.S4, V%d.S4", 25+i, 25+i, 29+2*i)
 	}
-	return v
+	for p := range t.pairs() {
+		sums = append(sums, t.sum(p, 2*g))
+	}
+	return sums
+}
+
+func (t matrixSums) row(r int) (sums []int) {
+	for q := range t.quads {
+		v := 2 * q
+		if r%2 == 0 {
+			v = 16 + q
+			t.op("FLDPQ %d(R10), (F%d, F%d)", 16*t.sum(r/2, q), 2*q, 2*q+1)
+			t.op("VUZP1 V%d.S4, V%d.S4, V%d.S4", 2*q+1, 2*q, v)
+			t.op("VUZP2 V%d.S4, V%d.S4, V%d.S4", 2*q+1, 2*q, 2*q)
+		}
+		sums = append(sums, v)
+	}
+	return sums
 }
 
 // longSums multiplies eight codes, of two columns, by four bytes of a row twice,
@@ -115,15 +194,12 @@ func (t matrixSums) row(r, q int) (v [8]int) {
 //	V16-V23 [rows][quads], four columns; in w8 products
 //	V24-V27 x, [rows][2]
 //	V31     the mask of w4; of w8 V23
-type longSums struct{ *armTile }
+type longSums struct{ rowSums }
 
-func (t longSums) wide() bool          { return t.rows == 1 }
-func (t longSums) total(r, q int) int  { return 16 + r*t.quads + q }
-func (t longSums) row(r, q int) [8]int { return rowAt(t.total(r, q)) }
-func (t longSums) scale()              { t.scaleRegisters(16) }
+func (t longSums) wide() bool { return t.rows == 1 }
 
 func (t longSums) maskAt() int {
-	if t.w4 {
+	if t.codes == w4Codes {
 		return 31
 	}
 	return 23
@@ -131,36 +207,37 @@ func (t longSums) maskAt() int {
 
 func (t longSums) start() {
 	t.mask(t.maskAt())
-	if t.w4 {
-		t.startRows(16)
+	if t.codes == w4Codes {
+		t.rowSums.start()
 	}
 }
 
 // loop adds 8 steps at a time to sums of 16 bits, in w4.
 func (t longSums) loop() {
-	if !t.w4 {
+	if t.codes != w4Codes {
 		t.clear(0, 16)
 		t.armTile.loop()
 		return
 	}
 	t.op("MOVD R23, R13")
 	t.op("MOVD $8, R16")
-	t.label(t.local("part"))
+	t.label("part")
 	t.op("CMP $8, R13")
 	t.op("CSEL LT, R13, R16, R17")
 	t.op("SUB R17, R13")
 	t.clear(0, 16)
 	t.steps("R17")
-	t.eachSum(func(sum, total int) {
-		t.word("SADDLP.8H", sum, sum)
-		t.word("SADDLP.8H", sum+1, sum+1)
-		t.op("VADDP V%d.S4, V%d.S4, V%d.S4", sum+1, sum, sum)
-		t.op("VADD V%d.S4, V%d.S4, V%d.S4", sum, total, total)
+	t.eachSum(func(parts, sum int) {
+		t.word("SADDLP.8H", parts, parts)
+		t.word("SADDLP.8H", parts+1, parts+1)
+		t.op("VADDP V%d.S4, V%d.S4, V%d.S4", parts+1, parts, parts)
+		t.op("VADD V%d.S4, V%d.S4, V%d.S4", parts, sum, sum)
 	})
-	t.op("CBNZ R13, %s", t.name("part"))
+	t.op("CBNZ R13, %s", t.at("part"))
 }
 
-func (t longSums) eachSum(write func(sum, total int)) {
+// eachSum runs write with each sum and the first of the two registers it comes from.
+func (t longSums) eachSum(write func(parts, sum int)) {
 	for i := range t.rows * t.quads {
 		write(2*i, 16+i)
 	}
@@ -176,29 +253,28 @@ func (t longSums) step(bytes int) {
 		for i, c := range codes {
 			for r := range t.rows {
 				name, to := "SMLAL", 2*(r*t.quads+q)
-				if !t.w4 {
+				if t.codes == w8Codes {
 					to = 16 + 2*r
 				}
-				if !t.w4 && i == 0 {
+				if t.codes == w8Codes && i == 0 {
 					name = "SMULL"
 				}
 				t.word(name, to, c, 24+2*r+i)
 				t.word(name+"2", to+1, c, 24+2*r+i)
 			}
 		}
-		for r := range t.rows {
-			for half := range 2 {
-				if !t.w4 {
-					t.word("SADALP.8H", 2*(r*t.quads+q)+half, 16+2*r+half)
-				}
+		if t.codes == w8Codes {
+			for r := range t.rows {
+				t.word("SADALP.8H", 2*(r*t.quads+q), 16+2*r)
+				t.word("SADALP.8H", 2*(r*t.quads+q)+1, 17+2*r)
 			}
 		}
 	})
 }
 
 func (t longSums) finish() {
-	if !t.w4 {
-		t.eachSum(func(sum, total int) { t.op("VADDP V%d.S4, V%d.S4, V%d.S4", sum+1, sum, total) })
+	if t.codes == w8Codes {
+		t.eachSum(func(parts, sum int) { t.op("VADDP V%d.S4, V%d.S4, V%d.S4", parts+1, parts, sum) })
 	}
-	t.float(16)
+	t.rowSums.finish()
 }

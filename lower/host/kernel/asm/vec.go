@@ -31,8 +31,9 @@ func vecAMD64(s *source) {
 	writeKernels(s, "AVX2", func(in *source) machine { return &vecX86{source: in, constants: constants} })
 	constants.write(s)
 	s.decls.WriteString(`
+// run runs short rows as AVX2, which is faster; elements get the same bits.
 func (v *vecSet) run(k vecKernel, a *vecArgs) {
-	if v.lanes == 16 {
+	if v.lanes == lanesAVX512 && a.n > lanesAVX2 {
 		vecAVX512(k, a)
 	} else {
 		vecAVX2(k, a)

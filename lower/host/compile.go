@@ -132,7 +132,7 @@ func (k *compiler) value(v *ir.Value) error {
 		if err := k.read(a); err != nil {
 			return err
 		}
-		place, t := k.operand(in, i, a, ok && op.raw != i+1)
+		place, t := k.operand(in, i, a, op.raw != i+1)
 		in.from, in.In = append(in.from, place), append(in.In, lower.Buffer{Type: k.own(t)})
 	}
 	if op.space != nil {

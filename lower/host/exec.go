@@ -12,9 +12,9 @@ import (
 type Func func(x *Exec) error
 
 // An Exec is one op at work. In and Out have extents that are numbers and as
-// many bytes as their types say; matrices that matmul reads are packed. Where the
-// op writes in place, Out is the operand's memory. An Exec may be used until its
-// Func returns.
+// many bytes as their types say; float operands come as f32, whatever they are in
+// the graph, and matrices that matmul reads are packed. Where the op writes in
+// place, Out is the operand's memory. An Exec may be used until its Func returns.
 type Exec struct {
 	Op   *ir.Op
 	Attr any

@@ -31,7 +31,7 @@ type gatedRun struct {
 	src    []byte    // x of the call
 	y      []float32 // of the call
 	x      []byte    // rows of the piece
-	mixed []float32 // [rows,f]: silu(gate)*up
+	mixed  []float32 // [rows,f]: silu(gate)*up
 	hidden []byte    // what down reads: mixed, or its quantized rows
 	strips []float32 // of all threads
 	panels int       // of a strip, in the loop under way

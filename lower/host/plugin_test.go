@@ -61,6 +61,25 @@ func TestOperatorFromOutside(t *testing.T) {
 	}
 }
 
+// Float operands come as f32, as to the core's operators: weights stay in the
+// checkpoint's type.
+func TestOperatorTakesFloats(t *testing.T) {
+	gain := &ir.Op{Name: "gain", Operands: "tt", Infer: func(a []ir.Type, _ any) (ir.Type, error) { return a[0], nil }}
+	m := parse(t, "\ngraph g\n  %1:x = input : f32[T,4]\n  %2:w = weight offset=0 : bf16[4]\n  %3 = gain %1 %2 : f32[T,4]\n  return %3\n", gain)
+	b := New(Options{Ops: map[*ir.Op]Func{gain: func(x *Exec) error {
+		in, w, out := lower.F32(x.In[0].Bytes()), lower.F32(x.In[1].Bytes()), lower.F32(x.Out.Bytes())
+		for i := range out {
+			out[i] = in[i] * w[i%len(w)]
+		}
+		return nil
+	}}})
+	r := newRig(t, compiles(t, m, b, kernel.Packing), m.Graphs[0], lower.Dims{"T": 3}, nil)
+	r.mustRun()
+	for i, got := range lower.F32(r.call.Out[0].Bytes()) {
+		require.Equal(t, r.in["x"].F[i]*r.in["w"].F[i%4], got, "element %d", i)
+	}
+}
+
 func TestOperatorTwice(t *testing.T) {
 	b := New(Options{Ops: map[*ir.Op]Func{ir.Add: func(*Exec) error { return nil }}})
 	_, err := b.Compile(context.Background(), &ir.Module{}, kernel.Packing)

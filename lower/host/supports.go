@@ -93,6 +93,11 @@ func refuseMatMul(v *ir.Value) string {
 
 func refuseAttention(v *ir.Value) string {
 	parts := v.Args[1].Type.Parts
+	for _, t := range []ir.Type{v.Args[0].Type, parts[0], parts[1]} {
+		if slices.ContainsFunc(t.Dims[1:], func(d ir.Dim) bool { return d.Sym != "" }) {
+			return "heads and their values must be numbers"
+		}
+	}
 	if d := parts[0].DType; d != ir.F32 && d != ir.BF16 || parts[1].DType != d {
 		return "keys and values are both f32 or both bf16"
 	}

@@ -62,7 +62,7 @@ func (c testCase) check(b lower.Backend, p lower.Packing, o Options, m *ir.Modul
 	if err != nil {
 		return err
 	}
-	want, wantErr := interp.Eval(nil, c.graph, cloneAll(c.in), interp.Options{})
+	want, wantErr := interp.Eval(nil, c.graph, cloneAll(c.in), interp.Options{Ops: o.table()})
 	s.start()
 	err = runCall(context.Background(), x, c.graph.Name, call)
 	if c.fails {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"estream/ir"
+	"estream/ir/interp"
 	"estream/lower"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	// in different orders.
 	Tiered bool
 
+	// Interp computes operators beside the core's; see RunCase.
+	Interp interp.Table
+
 	// Refuses names the ops that the backend may refuse in some cases. To refuse
 	// any other is a failure.
 	Refuses []string
@@ -46,7 +50,7 @@ type Options struct {
 // RunAll runs the suite on b. Cases that b refuses, and may, are left out.
 func RunAll(t *testing.T, b lower.Backend, o Options) {
 	if o.Tolerance.Rel == 0 {
-		o.Tolerance = Tolerance{2e-5, "float32 sums of at most 384 terms"}
+		o.Tolerance = float32Sums()
 	}
 	o.Packings = append(b.Packings(), o.Packings...)
 	t.Run("Packings", func(t *testing.T) { testPackings(t, b) })
@@ -64,6 +68,8 @@ func RunAll(t *testing.T, b lower.Backend, o Options) {
 	t.Run("Malformed", func(t *testing.T) { testMalformed(t, b, o) })
 	t.Run("Experts", func(t *testing.T) { testExperts(t, b, o) })
 }
+
+func float32Sums() Tolerance { return Tolerance{2e-5, "float32 sums of at most 384 terms"} }
 
 // refused reports a case that is refused and may not be.
 func (o Options) refused(t *testing.T, op *ir.Op, name string) {

@@ -29,6 +29,7 @@ type flash struct {
 	group int
 
 	pairs    bool // of bfloat16 are multiplied
+	perWord  int  // numbers in a word: 2 of pairs, else 1
 	queries  int
 	tiles    int
 	keyWords int // of a query or key
@@ -46,11 +47,11 @@ func newFlash(set *fmaSet, a *Attention, seq Sequence, from, to, h0, h1 int, spa
 	f := flash{Attention: a, set: set, seq: seq, row: from, head: h0, heads: h1 - h0, group: h0 / (a.Heads / a.Groups)}
 	f.queries = (to - from) * f.heads
 	f.tiles = (f.queries + set.rows - 1) / set.rows
-	f.pairs = set.pairs && a.DType == ir.BF16
-	f.keyWords = a.D
-	if f.pairs {
-		f.keyWords = (a.D + 1) / 2
+	f.perWord = 1
+	if f.pairs = set.pairs && a.DType == ir.BF16; f.pairs {
+		f.perWord = 2
 	}
+	f.keyWords = (a.D + f.perWord - 1) / f.perWord
 	f.keySteps = roundUp(f.keyWords, set.lanes)
 	f.columns = roundUp(a.Dv, PanelColumns)
 	f.mem.lay(&f, space)
@@ -87,7 +88,7 @@ func (f *flash) at(query int) int {
 // begin scales the queries, so that scores are logarithms to base 2.
 func (f *flash) begin(q []float32) {
 	m := &f.mem
-	if f.pairs && f.D%2 != 0 {
+	if f.D%f.perWord != 0 {
 		clear(m.q)
 	}
 	for i := range f.queries {
@@ -120,13 +121,14 @@ func (f *flash) tileRange(t int) (from, to int) {
 	return f.queries * t / f.tiles, f.queries * (t + 1) / f.tiles
 }
 
-// tile takes the block's keys into account for the queries of tile t.
+// tile takes the block's keys into account for the queries of tile t: those in
+// columns c0..c1-1, whole panels.
 func (f *flash) tile(t int) {
 	from, to := f.tileRange(t)
 	first, _ := f.sees(from)
 	_, end := f.sees(to - 1)
-	c0 := max(first-f.block, 0) / PanelColumns * PanelColumns
-	c1 := roundUp(min(end-f.block, flashKeys), PanelColumns)
+	seen := min(end-f.block, flashKeys)
+	c0, c1 := max(first-f.block, 0)/PanelColumns*PanelColumns, roundUp(seen, PanelColumns)
 	if c0 >= c1 {
 		return
 	}
@@ -138,18 +140,13 @@ func (f *flash) tile(t int) {
 		c: m.scores[c0:], cStride: flashKeys,
 	})
 	f.mask(from, to, c0, c1)
-	w := weigh{scores: m.scores[c0:], weights: m.scores[c0:], rows: to - from, columns: c1 - c0, pairs: f.pairs,
+	w := weigh{scores: m.scores[c0:], weights: m.weights[c0/f.perWord:], rows: to - from, columns: c1 - c0, pairs: f.pairs,
 		top: stats[:statLanes], total: stats[statLanes:], fall: stats[2*statLanes:]}
-	words, keys, k := c0, flashKeys, min(end-f.block, flashKeys)-c0 // of a row of weights, and of a column of values
-	if f.pairs {
-		words, keys, k = words/2, keys/2, (k+1)/2
-		w.weights = m.weights[words:]
-	}
 	f.set.weigh(&w)
 	f.set.gemm(&gemm{
-		form: f.form(), rows: to - from, k: k, panels: f.columns / PanelColumns,
-		a: w.weights, aStride: keys,
-		b: m.values[words*PanelColumns:], bStride: keys * PanelColumns,
+		form: f.form(), rows: to - from, k: (seen - c0 + f.perWord - 1) / f.perWord, panels: f.columns / PanelColumns,
+		a: w.weights, aStride: flashKeys / f.perWord,
+		b: m.values[c0/f.perWord*PanelColumns:], bStride: flashKeys / f.perWord * PanelColumns,
 		c: m.sums[from*f.columns:], cStride: f.columns, fall: w.fall,
 	})
 }
@@ -203,9 +200,9 @@ type flashMemory struct {
 	sums    []float32 // [queries][columns]
 	stat    []float32 // [tiles][3][statLanes]: top, total, fall
 	scores  []float32 // [tile's rows][flashKeys]
-	weights []float32 // [tile's rows][flashKeys/2], of pairs
+	weights []float32 // [tile's rows][flashKeys/perWord]: but for pairs, the same memory
 	keys    []float32 // panels [keySteps][32]
-	values  []float32 // panels [flashKeys][32], of pairs [flashKeys/2][32]
+	values  []float32 // panels [flashKeys/perWord][32]
 }
 
 func (m *flashMemory) stats(tile int) []float32 {
@@ -225,13 +222,11 @@ func (m *flashMemory) lay(f *flash, space []float32) int {
 	part(&m.sums, f.queries*f.columns)
 	part(&m.stat, f.tiles*3*statLanes)
 	part(&m.scores, f.set.rows*flashKeys)
-	values := flashKeys * f.columns
-	if f.pairs {
-		part(&m.weights, f.set.rows*flashKeys/2)
-		values /= 2
+	if m.weights = m.scores; f.pairs {
+		part(&m.weights, f.set.rows*flashKeys/f.perWord)
 	}
 	part(&m.keys, flashKeys*f.keySteps)
-	part(&m.values, values)
+	part(&m.values, flashKeys/f.perWord*f.columns)
 	return n
 }
 

@@ -22,13 +22,10 @@ type rowPanel struct {
 
 // pack packs the keys and values of positions from..to-1, from a multiple of 32.
 func (f *flash) pack(from, to int) {
-	form, row := formF32, PanelColumns // words of values a key
-	if f.pairs {
-		form, row = formPairs, row/2
-	} else if f.DType == ir.BF16 {
+	form, row, size := f.form(), PanelColumns/f.perWord, f.DType.Bits()/8 // row: words of values a key
+	if f.DType == ir.BF16 && !f.pairs {
 		form = formBF16
 	}
-	size := f.DType.Bits() / 8
 	keys := rowPanel{form: form, n: f.D, src: f.Keys}
 	values := rowPanel{form: form, n: f.Dv, src: f.Values, stride: row * flashKeys}
 	f.place(&keys.next, from, to, f.D*size)
@@ -86,12 +83,13 @@ func (f *flash) clean(from, to int) {
 
 // drop makes value d of a key of the block zero.
 func (f *flash) drop(key, d int) {
-	if !f.pairs {
-		f.mem.values[d/PanelColumns*PanelColumns*flashKeys+key*PanelColumns+d%PanelColumns] = 0
-		return
+	row := d/PanelColumns*(flashKeys/f.perWord) + key/f.perWord
+	w := &f.mem.values[row*PanelColumns+d%PanelColumns]
+	if f.pairs {
+		*w = math.Float32frombits(math.Float32bits(*w) &^ (0xffff << (16 * (key % 2))))
+	} else {
+		*w = 0
 	}
-	w := &f.mem.values[d/PanelColumns*PanelColumns*flashKeys/2+key/2*PanelColumns+d%PanelColumns]
-	*w = math.Float32frombits(math.Float32bits(*w) &^ (0xffff << (16 * (key % 2))))
 }
 
 // keys packs 32 keys.

@@ -15,39 +15,36 @@ TEXT ·gemmAVX512(SB), NOSPLIT, $0-8
 	MOVQ gemm_panels(SI), R9
 	MOVQ gemm_rows(SI), AX
 	MOVQ gemm_form(SI), CX
-	CMPQ CX, $0
-	JEQ gemmAVX512_form0
-	CMPQ CX, $1
-	JEQ gemmAVX512_form1
-	CMPQ CX, $2
-	JEQ gemmAVX512_form2
-	CMPQ CX, $3
-	JEQ gemmAVX512_form3
-	RET
-gemmAVX512_form0:
+	CMPQ CX, $const_formBF16
+	JEQ gemmAVX512_BF16
+	CMPQ CX, $const_formF16
+	JEQ gemmAVX512_F16
+	CMPQ CX, $const_formPairs
+	JEQ gemmAVX512_Pairs
+gemmAVX512_F32:
 	CMPQ AX, $1
-	JEQ gemmAVX512_form0rows1
+	JEQ gemmAVX512_F32x1
 	CMPQ AX, $2
-	JEQ gemmAVX512_form0rows2
+	JEQ gemmAVX512_F32x2
 	CMPQ AX, $3
-	JEQ gemmAVX512_form0rows3
+	JEQ gemmAVX512_F32x3
 	CMPQ AX, $4
-	JEQ gemmAVX512_form0rows4
+	JEQ gemmAVX512_F32x4
 	CMPQ AX, $5
-	JEQ gemmAVX512_form0rows5
+	JEQ gemmAVX512_F32x5
 	CMPQ AX, $6
-	JEQ gemmAVX512_form0rows6
+	JEQ gemmAVX512_F32x6
 	CMPQ AX, $7
-	JEQ gemmAVX512_form0rows7
+	JEQ gemmAVX512_F32x7
 	CMPQ AX, $8
-	JEQ gemmAVX512_form0rows8
+	JEQ gemmAVX512_F32x8
 	CMPQ AX, $9
-	JEQ gemmAVX512_form0rows9
+	JEQ gemmAVX512_F32x9
 	CMPQ AX, $10
-	JEQ gemmAVX512_form0rows10
+	JEQ gemmAVX512_F32x10
 	CMPQ AX, $11
-	JEQ gemmAVX512_form0rows11
-	gemmAVX512_form0rows12:
+	JEQ gemmAVX512_F32x11
+	gemmAVX512_F32x12:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -81,7 +78,7 @@ gemmAVX512_form0:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	gemmAVX512_form0rows12k:
+	gemmAVX512_F32x12k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -126,10 +123,10 @@ gemmAVX512_form0:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form0rows12k
+	JNZ gemmAVX512_F32x12k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows12store
+	JZ gemmAVX512_F32x12store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -179,7 +176,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z22
 	VFMADD231PS 64(CX), Z25, Z23
 	ADDQ R8, CX
-	gemmAVX512_form0rows12store:
+	gemmAVX512_F32x12store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -220,10 +217,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows12
+	JNZ gemmAVX512_F32x12
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows11:
+	gemmAVX512_F32x11:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -255,7 +252,7 @@ gemmAVX512_form0:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	gemmAVX512_form0rows11k:
+	gemmAVX512_F32x11k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -297,10 +294,10 @@ gemmAVX512_form0:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form0rows11k
+	JNZ gemmAVX512_F32x11k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows11store
+	JZ gemmAVX512_F32x11store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -346,7 +343,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z24, Z20
 	VFMADD231PS 64(CX), Z24, Z21
 	ADDQ R8, CX
-	gemmAVX512_form0rows11store:
+	gemmAVX512_F32x11store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -384,10 +381,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows11
+	JNZ gemmAVX512_F32x11
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows10:
+	gemmAVX512_F32x10:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -417,7 +414,7 @@ gemmAVX512_form0:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	gemmAVX512_form0rows10k:
+	gemmAVX512_F32x10k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -456,10 +453,10 @@ gemmAVX512_form0:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form0rows10k
+	JNZ gemmAVX512_F32x10k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows10store
+	JZ gemmAVX512_F32x10store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -501,7 +498,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z18
 	VFMADD231PS 64(CX), Z25, Z19
 	ADDQ R8, CX
-	gemmAVX512_form0rows10store:
+	gemmAVX512_F32x10store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -536,10 +533,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows10
+	JNZ gemmAVX512_F32x10
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows9:
+	gemmAVX512_F32x9:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -565,7 +562,7 @@ gemmAVX512_form0:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	gemmAVX512_form0rows9k:
+	gemmAVX512_F32x9k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -600,10 +597,10 @@ gemmAVX512_form0:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form0rows9k
+	JNZ gemmAVX512_F32x9k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows9store
+	JZ gemmAVX512_F32x9store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -641,7 +638,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z24, Z16
 	VFMADD231PS 64(CX), Z24, Z17
 	ADDQ R8, CX
-	gemmAVX512_form0rows9store:
+	gemmAVX512_F32x9store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -673,10 +670,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows9
+	JNZ gemmAVX512_F32x9
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows8:
+	gemmAVX512_F32x8:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -700,7 +697,7 @@ gemmAVX512_form0:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	gemmAVX512_form0rows8k:
+	gemmAVX512_F32x8k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -732,10 +729,10 @@ gemmAVX512_form0:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form0rows8k
+	JNZ gemmAVX512_F32x8k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows8store
+	JZ gemmAVX512_F32x8store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -769,7 +766,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z14
 	VFMADD231PS 64(CX), Z25, Z15
 	ADDQ R8, CX
-	gemmAVX512_form0rows8store:
+	gemmAVX512_F32x8store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -798,10 +795,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows8
+	JNZ gemmAVX512_F32x8
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows7:
+	gemmAVX512_F32x7:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -823,7 +820,7 @@ gemmAVX512_form0:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	gemmAVX512_form0rows7k:
+	gemmAVX512_F32x7k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -852,10 +849,10 @@ gemmAVX512_form0:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form0rows7k
+	JNZ gemmAVX512_F32x7k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows7store
+	JZ gemmAVX512_F32x7store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -885,7 +882,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z24, Z12
 	VFMADD231PS 64(CX), Z24, Z13
 	ADDQ R8, CX
-	gemmAVX512_form0rows7store:
+	gemmAVX512_F32x7store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -911,10 +908,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows7
+	JNZ gemmAVX512_F32x7
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows6:
+	gemmAVX512_F32x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -932,7 +929,7 @@ gemmAVX512_form0:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	gemmAVX512_form0rows6k:
+	gemmAVX512_F32x6k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -957,10 +954,10 @@ gemmAVX512_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form0rows6k
+	JNZ gemmAVX512_F32x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows6store
+	JZ gemmAVX512_F32x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -986,7 +983,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z10
 	VFMADD231PS 64(CX), Z25, Z11
 	ADDQ R8, CX
-	gemmAVX512_form0rows6store:
+	gemmAVX512_F32x6store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1009,10 +1006,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows6
+	JNZ gemmAVX512_F32x6
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows5:
+	gemmAVX512_F32x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1028,7 +1025,7 @@ gemmAVX512_form0:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	gemmAVX512_form0rows5k:
+	gemmAVX512_F32x5k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -1050,10 +1047,10 @@ gemmAVX512_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form0rows5k
+	JNZ gemmAVX512_F32x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows5store
+	JZ gemmAVX512_F32x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1075,7 +1072,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z24, Z8
 	VFMADD231PS 64(CX), Z24, Z9
 	ADDQ R8, CX
-	gemmAVX512_form0rows5store:
+	gemmAVX512_F32x5store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1095,10 +1092,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows5
+	JNZ gemmAVX512_F32x5
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows4:
+	gemmAVX512_F32x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1112,7 +1109,7 @@ gemmAVX512_form0:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	gemmAVX512_form0rows4k:
+	gemmAVX512_F32x4k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -1131,10 +1128,10 @@ gemmAVX512_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form0rows4k
+	JNZ gemmAVX512_F32x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows4store
+	JZ gemmAVX512_F32x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1152,7 +1149,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z6
 	VFMADD231PS 64(CX), Z25, Z7
 	ADDQ R8, CX
-	gemmAVX512_form0rows4store:
+	gemmAVX512_F32x4store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1169,10 +1166,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows4
+	JNZ gemmAVX512_F32x4
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows3:
+	gemmAVX512_F32x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -1182,7 +1179,7 @@ gemmAVX512_form0:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	gemmAVX512_form0rows3k:
+	gemmAVX512_F32x3k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -1197,10 +1194,10 @@ gemmAVX512_form0:
 	VFMADD231PS Z26, Z29, Z5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form0rows3k
+	JNZ gemmAVX512_F32x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows3store
+	JZ gemmAVX512_F32x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1214,7 +1211,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z24, Z4
 	VFMADD231PS 64(CX), Z24, Z5
 	ADDQ R8, CX
-	gemmAVX512_form0rows3store:
+	gemmAVX512_F32x3store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1228,10 +1225,10 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows3
+	JNZ gemmAVX512_F32x3
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows2:
+	gemmAVX512_F32x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -1239,7 +1236,7 @@ gemmAVX512_form0:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	gemmAVX512_form0rows2k:
+	gemmAVX512_F32x2k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -1251,10 +1248,10 @@ gemmAVX512_form0:
 	VFMADD231PS Z25, Z29, Z3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form0rows2k
+	JNZ gemmAVX512_F32x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows2store
+	JZ gemmAVX512_F32x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1264,7 +1261,7 @@ gemmAVX512_form0:
 	VFMADD231PS 0(CX), Z25, Z2
 	VFMADD231PS 64(CX), Z25, Z3
 	ADDQ R8, CX
-	gemmAVX512_form0rows2store:
+	gemmAVX512_F32x2store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1275,16 +1272,16 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows2
+	JNZ gemmAVX512_F32x2
 	VZEROUPPER
 	RET
-	gemmAVX512_form0rows1:
+	gemmAVX512_F32x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	gemmAVX512_form0rows1k:
+	gemmAVX512_F32x1k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -1293,16 +1290,16 @@ gemmAVX512_form0:
 	VFMADD231PS Z24, Z29, Z1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form0rows1k
+	JNZ gemmAVX512_F32x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form0rows1store
+	JZ gemmAVX512_F32x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
 	VFMADD231PS 64(CX), Z24, Z1
 	ADDQ R8, CX
-	gemmAVX512_form0rows1store:
+	gemmAVX512_F32x1store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1310,33 +1307,33 @@ gemmAVX512_form0:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form0rows1
+	JNZ gemmAVX512_F32x1
 	VZEROUPPER
 	RET
-gemmAVX512_form1:
+gemmAVX512_BF16:
 	CMPQ AX, $1
-	JEQ gemmAVX512_form1rows1
+	JEQ gemmAVX512_BF16x1
 	CMPQ AX, $2
-	JEQ gemmAVX512_form1rows2
+	JEQ gemmAVX512_BF16x2
 	CMPQ AX, $3
-	JEQ gemmAVX512_form1rows3
+	JEQ gemmAVX512_BF16x3
 	CMPQ AX, $4
-	JEQ gemmAVX512_form1rows4
+	JEQ gemmAVX512_BF16x4
 	CMPQ AX, $5
-	JEQ gemmAVX512_form1rows5
+	JEQ gemmAVX512_BF16x5
 	CMPQ AX, $6
-	JEQ gemmAVX512_form1rows6
+	JEQ gemmAVX512_BF16x6
 	CMPQ AX, $7
-	JEQ gemmAVX512_form1rows7
+	JEQ gemmAVX512_BF16x7
 	CMPQ AX, $8
-	JEQ gemmAVX512_form1rows8
+	JEQ gemmAVX512_BF16x8
 	CMPQ AX, $9
-	JEQ gemmAVX512_form1rows9
+	JEQ gemmAVX512_BF16x9
 	CMPQ AX, $10
-	JEQ gemmAVX512_form1rows10
+	JEQ gemmAVX512_BF16x10
 	CMPQ AX, $11
-	JEQ gemmAVX512_form1rows11
-	gemmAVX512_form1rows12:
+	JEQ gemmAVX512_BF16x11
+	gemmAVX512_BF16x12:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1370,7 +1367,7 @@ gemmAVX512_form1:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	gemmAVX512_form1rows12k:
+	gemmAVX512_BF16x12k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -1417,10 +1414,10 @@ gemmAVX512_form1:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form1rows12k
+	JNZ gemmAVX512_BF16x12k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows12store
+	JZ gemmAVX512_BF16x12store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1470,7 +1467,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z22
 	VFMADD231PS 64(CX), Z25, Z23
 	ADDQ R8, CX
-	gemmAVX512_form1rows12store:
+	gemmAVX512_BF16x12store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1511,10 +1508,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows12
+	JNZ gemmAVX512_BF16x12
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows11:
+	gemmAVX512_BF16x11:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1546,7 +1543,7 @@ gemmAVX512_form1:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	gemmAVX512_form1rows11k:
+	gemmAVX512_BF16x11k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -1590,10 +1587,10 @@ gemmAVX512_form1:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form1rows11k
+	JNZ gemmAVX512_BF16x11k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows11store
+	JZ gemmAVX512_BF16x11store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1639,7 +1636,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z24, Z20
 	VFMADD231PS 64(CX), Z24, Z21
 	ADDQ R8, CX
-	gemmAVX512_form1rows11store:
+	gemmAVX512_BF16x11store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1677,10 +1674,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows11
+	JNZ gemmAVX512_BF16x11
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows10:
+	gemmAVX512_BF16x10:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1710,7 +1707,7 @@ gemmAVX512_form1:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	gemmAVX512_form1rows10k:
+	gemmAVX512_BF16x10k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -1751,10 +1748,10 @@ gemmAVX512_form1:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form1rows10k
+	JNZ gemmAVX512_BF16x10k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows10store
+	JZ gemmAVX512_BF16x10store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1796,7 +1793,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z18
 	VFMADD231PS 64(CX), Z25, Z19
 	ADDQ R8, CX
-	gemmAVX512_form1rows10store:
+	gemmAVX512_BF16x10store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1831,10 +1828,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows10
+	JNZ gemmAVX512_BF16x10
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows9:
+	gemmAVX512_BF16x9:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1860,7 +1857,7 @@ gemmAVX512_form1:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	gemmAVX512_form1rows9k:
+	gemmAVX512_BF16x9k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -1897,10 +1894,10 @@ gemmAVX512_form1:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form1rows9k
+	JNZ gemmAVX512_BF16x9k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows9store
+	JZ gemmAVX512_BF16x9store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -1938,7 +1935,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z24, Z16
 	VFMADD231PS 64(CX), Z24, Z17
 	ADDQ R8, CX
-	gemmAVX512_form1rows9store:
+	gemmAVX512_BF16x9store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -1970,10 +1967,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows9
+	JNZ gemmAVX512_BF16x9
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows8:
+	gemmAVX512_BF16x8:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -1997,7 +1994,7 @@ gemmAVX512_form1:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	gemmAVX512_form1rows8k:
+	gemmAVX512_BF16x8k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2031,10 +2028,10 @@ gemmAVX512_form1:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form1rows8k
+	JNZ gemmAVX512_BF16x8k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows8store
+	JZ gemmAVX512_BF16x8store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2068,7 +2065,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z14
 	VFMADD231PS 64(CX), Z25, Z15
 	ADDQ R8, CX
-	gemmAVX512_form1rows8store:
+	gemmAVX512_BF16x8store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2097,10 +2094,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows8
+	JNZ gemmAVX512_BF16x8
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows7:
+	gemmAVX512_BF16x7:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2122,7 +2119,7 @@ gemmAVX512_form1:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	gemmAVX512_form1rows7k:
+	gemmAVX512_BF16x7k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2153,10 +2150,10 @@ gemmAVX512_form1:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form1rows7k
+	JNZ gemmAVX512_BF16x7k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows7store
+	JZ gemmAVX512_BF16x7store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2186,7 +2183,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z24, Z12
 	VFMADD231PS 64(CX), Z24, Z13
 	ADDQ R8, CX
-	gemmAVX512_form1rows7store:
+	gemmAVX512_BF16x7store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2212,10 +2209,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows7
+	JNZ gemmAVX512_BF16x7
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows6:
+	gemmAVX512_BF16x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2233,7 +2230,7 @@ gemmAVX512_form1:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	gemmAVX512_form1rows6k:
+	gemmAVX512_BF16x6k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2260,10 +2257,10 @@ gemmAVX512_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form1rows6k
+	JNZ gemmAVX512_BF16x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows6store
+	JZ gemmAVX512_BF16x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2289,7 +2286,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z10
 	VFMADD231PS 64(CX), Z25, Z11
 	ADDQ R8, CX
-	gemmAVX512_form1rows6store:
+	gemmAVX512_BF16x6store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2312,10 +2309,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows6
+	JNZ gemmAVX512_BF16x6
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows5:
+	gemmAVX512_BF16x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2331,7 +2328,7 @@ gemmAVX512_form1:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	gemmAVX512_form1rows5k:
+	gemmAVX512_BF16x5k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2355,10 +2352,10 @@ gemmAVX512_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form1rows5k
+	JNZ gemmAVX512_BF16x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows5store
+	JZ gemmAVX512_BF16x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2380,7 +2377,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z24, Z8
 	VFMADD231PS 64(CX), Z24, Z9
 	ADDQ R8, CX
-	gemmAVX512_form1rows5store:
+	gemmAVX512_BF16x5store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2400,10 +2397,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows5
+	JNZ gemmAVX512_BF16x5
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows4:
+	gemmAVX512_BF16x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2417,7 +2414,7 @@ gemmAVX512_form1:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	gemmAVX512_form1rows4k:
+	gemmAVX512_BF16x4k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2438,10 +2435,10 @@ gemmAVX512_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form1rows4k
+	JNZ gemmAVX512_BF16x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows4store
+	JZ gemmAVX512_BF16x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2459,7 +2456,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z6
 	VFMADD231PS 64(CX), Z25, Z7
 	ADDQ R8, CX
-	gemmAVX512_form1rows4store:
+	gemmAVX512_BF16x4store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2476,10 +2473,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows4
+	JNZ gemmAVX512_BF16x4
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows3:
+	gemmAVX512_BF16x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -2489,7 +2486,7 @@ gemmAVX512_form1:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	gemmAVX512_form1rows3k:
+	gemmAVX512_BF16x3k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2506,10 +2503,10 @@ gemmAVX512_form1:
 	VFMADD231PS Z26, Z29, Z5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form1rows3k
+	JNZ gemmAVX512_BF16x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows3store
+	JZ gemmAVX512_BF16x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2523,7 +2520,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z24, Z4
 	VFMADD231PS 64(CX), Z24, Z5
 	ADDQ R8, CX
-	gemmAVX512_form1rows3store:
+	gemmAVX512_BF16x3store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2537,10 +2534,10 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows3
+	JNZ gemmAVX512_BF16x3
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows2:
+	gemmAVX512_BF16x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -2548,7 +2545,7 @@ gemmAVX512_form1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	gemmAVX512_form1rows2k:
+	gemmAVX512_BF16x2k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2562,10 +2559,10 @@ gemmAVX512_form1:
 	VFMADD231PS Z25, Z29, Z3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form1rows2k
+	JNZ gemmAVX512_BF16x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows2store
+	JZ gemmAVX512_BF16x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2575,7 +2572,7 @@ gemmAVX512_form1:
 	VFMADD231PS 0(CX), Z25, Z2
 	VFMADD231PS 64(CX), Z25, Z3
 	ADDQ R8, CX
-	gemmAVX512_form1rows2store:
+	gemmAVX512_BF16x2store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2586,16 +2583,16 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows2
+	JNZ gemmAVX512_BF16x2
 	VZEROUPPER
 	RET
-	gemmAVX512_form1rows1:
+	gemmAVX512_BF16x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	gemmAVX512_form1rows1k:
+	gemmAVX512_BF16x1k:
 	VPMOVZXWD 0(CX), Z28
 	VPSLLD $16, Z28, Z28
 	VPMOVZXWD 32(CX), Z29
@@ -2606,16 +2603,16 @@ gemmAVX512_form1:
 	VFMADD231PS Z24, Z29, Z1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form1rows1k
+	JNZ gemmAVX512_BF16x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form1rows1store
+	JZ gemmAVX512_BF16x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
 	VFMADD231PS 64(CX), Z24, Z1
 	ADDQ R8, CX
-	gemmAVX512_form1rows1store:
+	gemmAVX512_BF16x1store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2623,33 +2620,33 @@ gemmAVX512_form1:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form1rows1
+	JNZ gemmAVX512_BF16x1
 	VZEROUPPER
 	RET
-gemmAVX512_form2:
+gemmAVX512_F16:
 	CMPQ AX, $1
-	JEQ gemmAVX512_form2rows1
+	JEQ gemmAVX512_F16x1
 	CMPQ AX, $2
-	JEQ gemmAVX512_form2rows2
+	JEQ gemmAVX512_F16x2
 	CMPQ AX, $3
-	JEQ gemmAVX512_form2rows3
+	JEQ gemmAVX512_F16x3
 	CMPQ AX, $4
-	JEQ gemmAVX512_form2rows4
+	JEQ gemmAVX512_F16x4
 	CMPQ AX, $5
-	JEQ gemmAVX512_form2rows5
+	JEQ gemmAVX512_F16x5
 	CMPQ AX, $6
-	JEQ gemmAVX512_form2rows6
+	JEQ gemmAVX512_F16x6
 	CMPQ AX, $7
-	JEQ gemmAVX512_form2rows7
+	JEQ gemmAVX512_F16x7
 	CMPQ AX, $8
-	JEQ gemmAVX512_form2rows8
+	JEQ gemmAVX512_F16x8
 	CMPQ AX, $9
-	JEQ gemmAVX512_form2rows9
+	JEQ gemmAVX512_F16x9
 	CMPQ AX, $10
-	JEQ gemmAVX512_form2rows10
+	JEQ gemmAVX512_F16x10
 	CMPQ AX, $11
-	JEQ gemmAVX512_form2rows11
-	gemmAVX512_form2rows12:
+	JEQ gemmAVX512_F16x11
+	gemmAVX512_F16x12:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2683,7 +2680,7 @@ gemmAVX512_form2:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	gemmAVX512_form2rows12k:
+	gemmAVX512_F16x12k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -2728,10 +2725,10 @@ gemmAVX512_form2:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form2rows12k
+	JNZ gemmAVX512_F16x12k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows12store
+	JZ gemmAVX512_F16x12store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2781,7 +2778,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z22
 	VFMADD231PS 64(CX), Z25, Z23
 	ADDQ R8, CX
-	gemmAVX512_form2rows12store:
+	gemmAVX512_F16x12store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2822,10 +2819,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows12
+	JNZ gemmAVX512_F16x12
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows11:
+	gemmAVX512_F16x11:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -2857,7 +2854,7 @@ gemmAVX512_form2:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	gemmAVX512_form2rows11k:
+	gemmAVX512_F16x11k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -2899,10 +2896,10 @@ gemmAVX512_form2:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form2rows11k
+	JNZ gemmAVX512_F16x11k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows11store
+	JZ gemmAVX512_F16x11store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -2948,7 +2945,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z24, Z20
 	VFMADD231PS 64(CX), Z24, Z21
 	ADDQ R8, CX
-	gemmAVX512_form2rows11store:
+	gemmAVX512_F16x11store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -2986,10 +2983,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows11
+	JNZ gemmAVX512_F16x11
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows10:
+	gemmAVX512_F16x10:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3019,7 +3016,7 @@ gemmAVX512_form2:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	gemmAVX512_form2rows10k:
+	gemmAVX512_F16x10k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3058,10 +3055,10 @@ gemmAVX512_form2:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form2rows10k
+	JNZ gemmAVX512_F16x10k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows10store
+	JZ gemmAVX512_F16x10store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3103,7 +3100,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z18
 	VFMADD231PS 64(CX), Z25, Z19
 	ADDQ R8, CX
-	gemmAVX512_form2rows10store:
+	gemmAVX512_F16x10store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3138,10 +3135,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows10
+	JNZ gemmAVX512_F16x10
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows9:
+	gemmAVX512_F16x9:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3167,7 +3164,7 @@ gemmAVX512_form2:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	gemmAVX512_form2rows9k:
+	gemmAVX512_F16x9k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3202,10 +3199,10 @@ gemmAVX512_form2:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form2rows9k
+	JNZ gemmAVX512_F16x9k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows9store
+	JZ gemmAVX512_F16x9store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3243,7 +3240,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z24, Z16
 	VFMADD231PS 64(CX), Z24, Z17
 	ADDQ R8, CX
-	gemmAVX512_form2rows9store:
+	gemmAVX512_F16x9store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3275,10 +3272,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows9
+	JNZ gemmAVX512_F16x9
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows8:
+	gemmAVX512_F16x8:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3302,7 +3299,7 @@ gemmAVX512_form2:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	gemmAVX512_form2rows8k:
+	gemmAVX512_F16x8k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3334,10 +3331,10 @@ gemmAVX512_form2:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form2rows8k
+	JNZ gemmAVX512_F16x8k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows8store
+	JZ gemmAVX512_F16x8store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3371,7 +3368,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z14
 	VFMADD231PS 64(CX), Z25, Z15
 	ADDQ R8, CX
-	gemmAVX512_form2rows8store:
+	gemmAVX512_F16x8store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3400,10 +3397,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows8
+	JNZ gemmAVX512_F16x8
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows7:
+	gemmAVX512_F16x7:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3425,7 +3422,7 @@ gemmAVX512_form2:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	gemmAVX512_form2rows7k:
+	gemmAVX512_F16x7k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3454,10 +3451,10 @@ gemmAVX512_form2:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form2rows7k
+	JNZ gemmAVX512_F16x7k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows7store
+	JZ gemmAVX512_F16x7store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3487,7 +3484,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z24, Z12
 	VFMADD231PS 64(CX), Z24, Z13
 	ADDQ R8, CX
-	gemmAVX512_form2rows7store:
+	gemmAVX512_F16x7store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3513,10 +3510,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows7
+	JNZ gemmAVX512_F16x7
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows6:
+	gemmAVX512_F16x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3534,7 +3531,7 @@ gemmAVX512_form2:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	gemmAVX512_form2rows6k:
+	gemmAVX512_F16x6k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3559,10 +3556,10 @@ gemmAVX512_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form2rows6k
+	JNZ gemmAVX512_F16x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows6store
+	JZ gemmAVX512_F16x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3588,7 +3585,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z10
 	VFMADD231PS 64(CX), Z25, Z11
 	ADDQ R8, CX
-	gemmAVX512_form2rows6store:
+	gemmAVX512_F16x6store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3611,10 +3608,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows6
+	JNZ gemmAVX512_F16x6
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows5:
+	gemmAVX512_F16x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3630,7 +3627,7 @@ gemmAVX512_form2:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	gemmAVX512_form2rows5k:
+	gemmAVX512_F16x5k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3652,10 +3649,10 @@ gemmAVX512_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form2rows5k
+	JNZ gemmAVX512_F16x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows5store
+	JZ gemmAVX512_F16x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3677,7 +3674,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z24, Z8
 	VFMADD231PS 64(CX), Z24, Z9
 	ADDQ R8, CX
-	gemmAVX512_form2rows5store:
+	gemmAVX512_F16x5store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3697,10 +3694,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows5
+	JNZ gemmAVX512_F16x5
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows4:
+	gemmAVX512_F16x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3714,7 +3711,7 @@ gemmAVX512_form2:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	gemmAVX512_form2rows4k:
+	gemmAVX512_F16x4k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3733,10 +3730,10 @@ gemmAVX512_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form2rows4k
+	JNZ gemmAVX512_F16x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows4store
+	JZ gemmAVX512_F16x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3754,7 +3751,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z6
 	VFMADD231PS 64(CX), Z25, Z7
 	ADDQ R8, CX
-	gemmAVX512_form2rows4store:
+	gemmAVX512_F16x4store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3771,10 +3768,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows4
+	JNZ gemmAVX512_F16x4
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows3:
+	gemmAVX512_F16x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -3784,7 +3781,7 @@ gemmAVX512_form2:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	gemmAVX512_form2rows3k:
+	gemmAVX512_F16x3k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3799,10 +3796,10 @@ gemmAVX512_form2:
 	VFMADD231PS Z26, Z29, Z5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form2rows3k
+	JNZ gemmAVX512_F16x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows3store
+	JZ gemmAVX512_F16x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3816,7 +3813,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z24, Z4
 	VFMADD231PS 64(CX), Z24, Z5
 	ADDQ R8, CX
-	gemmAVX512_form2rows3store:
+	gemmAVX512_F16x3store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3830,10 +3827,10 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows3
+	JNZ gemmAVX512_F16x3
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows2:
+	gemmAVX512_F16x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -3841,7 +3838,7 @@ gemmAVX512_form2:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	gemmAVX512_form2rows2k:
+	gemmAVX512_F16x2k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3853,10 +3850,10 @@ gemmAVX512_form2:
 	VFMADD231PS Z25, Z29, Z3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form2rows2k
+	JNZ gemmAVX512_F16x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows2store
+	JZ gemmAVX512_F16x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -3866,7 +3863,7 @@ gemmAVX512_form2:
 	VFMADD231PS 0(CX), Z25, Z2
 	VFMADD231PS 64(CX), Z25, Z3
 	ADDQ R8, CX
-	gemmAVX512_form2rows2store:
+	gemmAVX512_F16x2store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3877,16 +3874,16 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows2
+	JNZ gemmAVX512_F16x2
 	VZEROUPPER
 	RET
-	gemmAVX512_form2rows1:
+	gemmAVX512_F16x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	gemmAVX512_form2rows1k:
+	gemmAVX512_F16x1k:
 	VCVTPH2PS 0(CX), Z28
 	VCVTPH2PS 32(CX), Z29
 	ADDQ $64, CX
@@ -3895,16 +3892,16 @@ gemmAVX512_form2:
 	VFMADD231PS Z24, Z29, Z1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form2rows1k
+	JNZ gemmAVX512_F16x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form2rows1store
+	JZ gemmAVX512_F16x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
 	VFMADD231PS 64(CX), Z24, Z1
 	ADDQ R8, CX
-	gemmAVX512_form2rows1store:
+	gemmAVX512_F16x1store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -3912,33 +3909,33 @@ gemmAVX512_form2:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form2rows1
+	JNZ gemmAVX512_F16x1
 	VZEROUPPER
 	RET
-gemmAVX512_form3:
+gemmAVX512_Pairs:
 	CMPQ AX, $1
-	JEQ gemmAVX512_form3rows1
+	JEQ gemmAVX512_Pairsx1
 	CMPQ AX, $2
-	JEQ gemmAVX512_form3rows2
+	JEQ gemmAVX512_Pairsx2
 	CMPQ AX, $3
-	JEQ gemmAVX512_form3rows3
+	JEQ gemmAVX512_Pairsx3
 	CMPQ AX, $4
-	JEQ gemmAVX512_form3rows4
+	JEQ gemmAVX512_Pairsx4
 	CMPQ AX, $5
-	JEQ gemmAVX512_form3rows5
+	JEQ gemmAVX512_Pairsx5
 	CMPQ AX, $6
-	JEQ gemmAVX512_form3rows6
+	JEQ gemmAVX512_Pairsx6
 	CMPQ AX, $7
-	JEQ gemmAVX512_form3rows7
+	JEQ gemmAVX512_Pairsx7
 	CMPQ AX, $8
-	JEQ gemmAVX512_form3rows8
+	JEQ gemmAVX512_Pairsx8
 	CMPQ AX, $9
-	JEQ gemmAVX512_form3rows9
+	JEQ gemmAVX512_Pairsx9
 	CMPQ AX, $10
-	JEQ gemmAVX512_form3rows10
+	JEQ gemmAVX512_Pairsx10
 	CMPQ AX, $11
-	JEQ gemmAVX512_form3rows11
-	gemmAVX512_form3rows12:
+	JEQ gemmAVX512_Pairsx11
+	gemmAVX512_Pairsx12:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -3972,7 +3969,7 @@ gemmAVX512_form3:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	gemmAVX512_form3rows12k:
+	gemmAVX512_Pairsx12k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4017,10 +4014,10 @@ gemmAVX512_form3:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form3rows12k
+	JNZ gemmAVX512_Pairsx12k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows12store
+	JZ gemmAVX512_Pairsx12store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4070,7 +4067,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z22
 	VFMADD231PS 64(CX), Z25, Z23
 	ADDQ R8, CX
-	gemmAVX512_form3rows12store:
+	gemmAVX512_Pairsx12store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4111,10 +4108,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows12
+	JNZ gemmAVX512_Pairsx12
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows11:
+	gemmAVX512_Pairsx11:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4146,7 +4143,7 @@ gemmAVX512_form3:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	gemmAVX512_form3rows11k:
+	gemmAVX512_Pairsx11k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4188,10 +4185,10 @@ gemmAVX512_form3:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form3rows11k
+	JNZ gemmAVX512_Pairsx11k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows11store
+	JZ gemmAVX512_Pairsx11store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4237,7 +4234,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z24, Z20
 	VFMADD231PS 64(CX), Z24, Z21
 	ADDQ R8, CX
-	gemmAVX512_form3rows11store:
+	gemmAVX512_Pairsx11store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4275,10 +4272,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows11
+	JNZ gemmAVX512_Pairsx11
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows10:
+	gemmAVX512_Pairsx10:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4308,7 +4305,7 @@ gemmAVX512_form3:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	gemmAVX512_form3rows10k:
+	gemmAVX512_Pairsx10k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4347,10 +4344,10 @@ gemmAVX512_form3:
 	ADDQ $4, R11
 	ADDQ $4, R12
 	DECQ DX
-	JNZ gemmAVX512_form3rows10k
+	JNZ gemmAVX512_Pairsx10k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows10store
+	JZ gemmAVX512_Pairsx10store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4392,7 +4389,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z18
 	VFMADD231PS 64(CX), Z25, Z19
 	ADDQ R8, CX
-	gemmAVX512_form3rows10store:
+	gemmAVX512_Pairsx10store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4427,10 +4424,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows10
+	JNZ gemmAVX512_Pairsx10
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows9:
+	gemmAVX512_Pairsx9:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4456,7 +4453,7 @@ gemmAVX512_form3:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	gemmAVX512_form3rows9k:
+	gemmAVX512_Pairsx9k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4491,10 +4488,10 @@ gemmAVX512_form3:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form3rows9k
+	JNZ gemmAVX512_Pairsx9k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows9store
+	JZ gemmAVX512_Pairsx9store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4532,7 +4529,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z24, Z16
 	VFMADD231PS 64(CX), Z24, Z17
 	ADDQ R8, CX
-	gemmAVX512_form3rows9store:
+	gemmAVX512_Pairsx9store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4564,10 +4561,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows9
+	JNZ gemmAVX512_Pairsx9
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows8:
+	gemmAVX512_Pairsx8:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4591,7 +4588,7 @@ gemmAVX512_form3:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	gemmAVX512_form3rows8k:
+	gemmAVX512_Pairsx8k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4623,10 +4620,10 @@ gemmAVX512_form3:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form3rows8k
+	JNZ gemmAVX512_Pairsx8k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows8store
+	JZ gemmAVX512_Pairsx8store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4660,7 +4657,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z14
 	VFMADD231PS 64(CX), Z25, Z15
 	ADDQ R8, CX
-	gemmAVX512_form3rows8store:
+	gemmAVX512_Pairsx8store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4689,10 +4686,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows8
+	JNZ gemmAVX512_Pairsx8
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows7:
+	gemmAVX512_Pairsx7:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4714,7 +4711,7 @@ gemmAVX512_form3:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	gemmAVX512_form3rows7k:
+	gemmAVX512_Pairsx7k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4743,10 +4740,10 @@ gemmAVX512_form3:
 	ADDQ $4, R10
 	ADDQ $4, R11
 	DECQ DX
-	JNZ gemmAVX512_form3rows7k
+	JNZ gemmAVX512_Pairsx7k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows7store
+	JZ gemmAVX512_Pairsx7store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4776,7 +4773,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z24, Z12
 	VFMADD231PS 64(CX), Z24, Z13
 	ADDQ R8, CX
-	gemmAVX512_form3rows7store:
+	gemmAVX512_Pairsx7store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4802,10 +4799,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows7
+	JNZ gemmAVX512_Pairsx7
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows6:
+	gemmAVX512_Pairsx6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4823,7 +4820,7 @@ gemmAVX512_form3:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	gemmAVX512_form3rows6k:
+	gemmAVX512_Pairsx6k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4848,10 +4845,10 @@ gemmAVX512_form3:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form3rows6k
+	JNZ gemmAVX512_Pairsx6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows6store
+	JZ gemmAVX512_Pairsx6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4877,7 +4874,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z10
 	VFMADD231PS 64(CX), Z25, Z11
 	ADDQ R8, CX
-	gemmAVX512_form3rows6store:
+	gemmAVX512_Pairsx6store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4900,10 +4897,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows6
+	JNZ gemmAVX512_Pairsx6
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows5:
+	gemmAVX512_Pairsx5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -4919,7 +4916,7 @@ gemmAVX512_form3:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	gemmAVX512_form3rows5k:
+	gemmAVX512_Pairsx5k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -4941,10 +4938,10 @@ gemmAVX512_form3:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form3rows5k
+	JNZ gemmAVX512_Pairsx5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows5store
+	JZ gemmAVX512_Pairsx5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -4966,7 +4963,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z24, Z8
 	VFMADD231PS 64(CX), Z24, Z9
 	ADDQ R8, CX
-	gemmAVX512_form3rows5store:
+	gemmAVX512_Pairsx5store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -4986,10 +4983,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows5
+	JNZ gemmAVX512_Pairsx5
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows4:
+	gemmAVX512_Pairsx4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -5003,7 +5000,7 @@ gemmAVX512_form3:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	gemmAVX512_form3rows4k:
+	gemmAVX512_Pairsx4k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -5022,10 +5019,10 @@ gemmAVX512_form3:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX512_form3rows4k
+	JNZ gemmAVX512_Pairsx4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows4store
+	JZ gemmAVX512_Pairsx4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -5043,7 +5040,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z6
 	VFMADD231PS 64(CX), Z25, Z7
 	ADDQ R8, CX
-	gemmAVX512_form3rows4store:
+	gemmAVX512_Pairsx4store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -5060,10 +5057,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows4
+	JNZ gemmAVX512_Pairsx4
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows3:
+	gemmAVX512_Pairsx3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -5073,7 +5070,7 @@ gemmAVX512_form3:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	gemmAVX512_form3rows3k:
+	gemmAVX512_Pairsx3k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -5088,10 +5085,10 @@ gemmAVX512_form3:
 	BYTE $0x62; BYTE $0x92; BYTE $0x16; BYTE $0x40; BYTE $0x52; BYTE $0xea // VDPBF16PS Z26, Z29, Z5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form3rows3k
+	JNZ gemmAVX512_Pairsx3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows3store
+	JZ gemmAVX512_Pairsx3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -5105,7 +5102,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z24, Z4
 	VFMADD231PS 64(CX), Z24, Z5
 	ADDQ R8, CX
-	gemmAVX512_form3rows3store:
+	gemmAVX512_Pairsx3store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -5119,10 +5116,10 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows3
+	JNZ gemmAVX512_Pairsx3
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows2:
+	gemmAVX512_Pairsx2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -5130,7 +5127,7 @@ gemmAVX512_form3:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	gemmAVX512_form3rows2k:
+	gemmAVX512_Pairsx2k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -5142,10 +5139,10 @@ gemmAVX512_form3:
 	BYTE $0x62; BYTE $0x92; BYTE $0x16; BYTE $0x40; BYTE $0x52; BYTE $0xd9 // VDPBF16PS Z25, Z29, Z3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form3rows2k
+	JNZ gemmAVX512_Pairsx2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows2store
+	JZ gemmAVX512_Pairsx2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
@@ -5155,7 +5152,7 @@ gemmAVX512_form3:
 	VFMADD231PS 0(CX), Z25, Z2
 	VFMADD231PS 64(CX), Z25, Z3
 	ADDQ R8, CX
-	gemmAVX512_form3rows2store:
+	gemmAVX512_Pairsx2store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -5166,16 +5163,16 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows2
+	JNZ gemmAVX512_Pairsx2
 	VZEROUPPER
 	RET
-	gemmAVX512_form3rows1:
+	gemmAVX512_Pairsx1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	gemmAVX512_form3rows1k:
+	gemmAVX512_Pairsx1k:
 	VMOVUPS 0(CX), Z28
 	VMOVUPS 64(CX), Z29
 	ADDQ $128, CX
@@ -5184,16 +5181,16 @@ gemmAVX512_form3:
 	BYTE $0x62; BYTE $0x92; BYTE $0x16; BYTE $0x40; BYTE $0x52; BYTE $0xc8 // VDPBF16PS Z24, Z29, Z1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX512_form3rows1k
+	JNZ gemmAVX512_Pairsx1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX512_form3rows1store
+	JZ gemmAVX512_Pairsx1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Z24
 	VFMADD231PS 0(CX), Z24, Z0
 	VFMADD231PS 64(CX), Z24, Z1
 	ADDQ R8, CX
-	gemmAVX512_form3rows1store:
+	gemmAVX512_Pairsx1store:
 	MOVQ DI, CX
 	VMOVUPS Z0, 0(CX)
 	VMOVUPS Z1, 64(CX)
@@ -5201,7 +5198,7 @@ gemmAVX512_form3:
 	MOVQ gemm_bStride(SI), CX
 	LEAQ (R13)(CX*4), R13
 	DECQ R9
-	JNZ gemmAVX512_form3rows1
+	JNZ gemmAVX512_Pairsx1
 	VZEROUPPER
 	RET
 
@@ -5210,28 +5207,28 @@ TEXT ·weighAVX512(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), SI
 	MOVQ weigh_columns(SI), DX
 	SHRQ $5, DX
-	MOVL $0x3f31725d, AX
+	MOVL $0x3f317216, AX
 	VPBROADCASTD AX, Z8
-	MOVL $0x3e75edab, AX
+	MOVL $0x3e75feac, AX
 	VPBROADCASTD AX, Z9
-	MOVL $0x3d648e73, AX
+	MOVL $0x3d634489, AX
 	VPBROADCASTD AX, Z10
-	MOVL $0x3c13bc2a, AX
+	MOVL $0x3c1e85c9, AX
 	VPBROADCASTD AX, Z11
-	MOVL $0x3af4ba7e, AX
+	MOVL $0x3aa36b26, AX
 	VPBROADCASTD AX, Z12
-	MOVL $0x3f800000, AX
+	MOVL $0x3962a0bb, AX
 	VPBROADCASTD AX, Z13
-	MOVL $0xc2fe0000, AX
+	MOVL $0x3f800000, AX
 	VPBROADCASTD AX, Z14
 	MOVQ weigh_scores(SI), DI
 	MOVQ weigh_rows(SI), R8
 	MOVQ weigh_fall(SI), R9
 weighAVX512_top:
-	MOVQ DI, AX
-	MOVL $0xff7fffff, CX
-	VPBROADCASTD CX, Z0
+	MOVL $0xff7fffff, AX
+	VPBROADCASTD AX, Z0
 	VMOVAPS Z0, Z1
+	MOVQ DI, AX
 	MOVQ DX, CX
 weighAVX512_columns1:
 	VMAXPS 0(AX), Z0, Z0
@@ -5250,7 +5247,7 @@ weighAVX512_columns1:
 	VMAXPS X1, X0, X0
 	VMOVSS X0, (R9)
 	ADDQ $4, R9
-	ADDQ $1024, DI
+	ADDQ $(4*const_flashKeys), DI
 	DECQ R8
 	JNZ weighAVX512_top
 	MOVQ weigh_top(SI), AX
@@ -5261,12 +5258,13 @@ weighAVX512_columns1:
 	VMOVUPS Z1, (AX)
 	VSUBPS Z1, Z0, Z0
 	VREDUCEPS $1, Z0, Z2
-	VMOVAPS Z12, Z4
+	VMOVAPS Z13, Z4
+	VFMADD213PS Z12, Z2, Z4
 	VFMADD213PS Z11, Z2, Z4
 	VFMADD213PS Z10, Z2, Z4
 	VFMADD213PS Z9, Z2, Z4
 	VFMADD213PS Z8, Z2, Z4
-	VFMADD213PS Z13, Z2, Z4
+	VFMADD213PS Z14, Z2, Z4
 	VSCALEFPS Z0, Z4, Z4
 	VMOVUPS Z4, (CX)
 	VMULPS (BX), Z4, Z4
@@ -5279,19 +5277,21 @@ weighAVX512_columns1:
 weighAVX512_row:
 	MOVQ DI, AX
 	MOVQ R9, BX
-	VBROADCASTSS (R10), Z15
+	VBROADCASTSS (R10), Z22
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	MOVQ DX, CX
 weighAVX512_columns2:
 	VMOVUPS 0(AX), Z0
 	VMOVUPS 64(AX), Z1
-	VSUBPS Z15, Z0, Z0
-	VSUBPS Z15, Z1, Z1
+	VSUBPS Z22, Z0, Z0
+	VSUBPS Z22, Z1, Z1
 	VREDUCEPS $1, Z0, Z2
 	VREDUCEPS $1, Z1, Z3
-	VMOVAPS Z12, Z4
-	VMOVAPS Z12, Z5
+	VMOVAPS Z13, Z4
+	VMOVAPS Z13, Z5
+	VFMADD213PS Z12, Z2, Z4
+	VFMADD213PS Z12, Z3, Z5
 	VFMADD213PS Z11, Z2, Z4
 	VFMADD213PS Z11, Z3, Z5
 	VFMADD213PS Z10, Z2, Z4
@@ -5300,8 +5300,8 @@ weighAVX512_columns2:
 	VFMADD213PS Z9, Z3, Z5
 	VFMADD213PS Z8, Z2, Z4
 	VFMADD213PS Z8, Z3, Z5
-	VFMADD213PS Z13, Z2, Z4
-	VFMADD213PS Z13, Z3, Z5
+	VFMADD213PS Z14, Z2, Z4
+	VFMADD213PS Z14, Z3, Z5
 	VSCALEFPS Z0, Z4, Z4
 	VSCALEFPS Z1, Z5, Z5
 	VMOVUPS Z4, 0(BX)
@@ -5312,21 +5312,21 @@ weighAVX512_columns2:
 	ADDQ $128, BX
 	DECQ CX
 	JNZ weighAVX512_columns2
-	VADDPS Z20, Z21, Z0
-	VEXTRACTF64X4 $1, Z0, Y1
-	VADDPS Y1, Y0, Y0
-	VEXTRACTF32X4 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0x4e, X0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0xb1, X0, X1
-	VADDPS X1, X0, X0
-	VADDSS (R11), X0, X0
-	VMOVSS X0, (R11)
+	VADDPS Z21, Z20, Z20
+	VEXTRACTF64X4 $1, Z20, Y0
+	VADDPS Y0, Y20, Y20
+	VEXTRACTF32X4 $1, Y20, X0
+	VADDPS X0, X20, X20
+	VPERMILPS $0x4e, X20, X0
+	VADDPS X0, X20, X20
+	VPERMILPS $0xb1, X20, X0
+	VADDPS X0, X20, X20
+	VADDSS (R11), X20, X20
+	VMOVSS X20, (R11)
 	ADDQ $4, R10
 	ADDQ $4, R11
-	ADDQ $1024, DI
-	ADDQ $1024, R9
+	ADDQ $(4*const_flashKeys), DI
+	ADDQ $(4*const_flashKeys), R9
 	DECQ R8
 	JNZ weighAVX512_row
 	VZEROUPPER
@@ -5337,30 +5337,30 @@ TEXT ·weighPairsAVX512(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), SI
 	MOVQ weigh_columns(SI), DX
 	SHRQ $5, DX
-	MOVL $0x3f31725d, AX
+	MOVL $0x3f317216, AX
 	VPBROADCASTD AX, Z8
-	MOVL $0x3e75edab, AX
+	MOVL $0x3e75feac, AX
 	VPBROADCASTD AX, Z9
-	MOVL $0x3d648e73, AX
+	MOVL $0x3d634489, AX
 	VPBROADCASTD AX, Z10
-	MOVL $0x3c13bc2a, AX
+	MOVL $0x3c1e85c9, AX
 	VPBROADCASTD AX, Z11
-	MOVL $0x3af4ba7e, AX
+	MOVL $0x3aa36b26, AX
 	VPBROADCASTD AX, Z12
-	MOVL $0x3f800000, AX
+	MOVL $0x3962a0bb, AX
 	VPBROADCASTD AX, Z13
-	MOVL $0xc2fe0000, AX
+	MOVL $0x3f800000, AX
 	VPBROADCASTD AX, Z14
 	MOVL $0x3f803f80, AX
-	VPBROADCASTD AX, Z19
+	VPBROADCASTD AX, Z23
 	MOVQ weigh_scores(SI), DI
 	MOVQ weigh_rows(SI), R8
 	MOVQ weigh_fall(SI), R9
 weighPairsAVX512_top:
-	MOVQ DI, AX
-	MOVL $0xff7fffff, CX
-	VPBROADCASTD CX, Z0
+	MOVL $0xff7fffff, AX
+	VPBROADCASTD AX, Z0
 	VMOVAPS Z0, Z1
+	MOVQ DI, AX
 	MOVQ DX, CX
 weighPairsAVX512_columns1:
 	VMAXPS 0(AX), Z0, Z0
@@ -5379,7 +5379,7 @@ weighPairsAVX512_columns1:
 	VMAXPS X1, X0, X0
 	VMOVSS X0, (R9)
 	ADDQ $4, R9
-	ADDQ $1024, DI
+	ADDQ $(4*const_flashKeys), DI
 	DECQ R8
 	JNZ weighPairsAVX512_top
 	MOVQ weigh_top(SI), AX
@@ -5390,12 +5390,13 @@ weighPairsAVX512_columns1:
 	VMOVUPS Z1, (AX)
 	VSUBPS Z1, Z0, Z0
 	VREDUCEPS $1, Z0, Z2
-	VMOVAPS Z12, Z4
+	VMOVAPS Z13, Z4
+	VFMADD213PS Z12, Z2, Z4
 	VFMADD213PS Z11, Z2, Z4
 	VFMADD213PS Z10, Z2, Z4
 	VFMADD213PS Z9, Z2, Z4
 	VFMADD213PS Z8, Z2, Z4
-	VFMADD213PS Z13, Z2, Z4
+	VFMADD213PS Z14, Z2, Z4
 	VSCALEFPS Z0, Z4, Z4
 	VMOVUPS Z4, (CX)
 	VMULPS (BX), Z4, Z4
@@ -5408,19 +5409,21 @@ weighPairsAVX512_columns1:
 weighPairsAVX512_row:
 	MOVQ DI, AX
 	MOVQ R9, BX
-	VBROADCASTSS (R10), Z15
+	VBROADCASTSS (R10), Z22
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	MOVQ DX, CX
 weighPairsAVX512_columns2:
 	VMOVUPS 0(AX), Z0
 	VMOVUPS 64(AX), Z1
-	VSUBPS Z15, Z0, Z0
-	VSUBPS Z15, Z1, Z1
+	VSUBPS Z22, Z0, Z0
+	VSUBPS Z22, Z1, Z1
 	VREDUCEPS $1, Z0, Z2
 	VREDUCEPS $1, Z1, Z3
-	VMOVAPS Z12, Z4
-	VMOVAPS Z12, Z5
+	VMOVAPS Z13, Z4
+	VMOVAPS Z13, Z5
+	VFMADD213PS Z12, Z2, Z4
+	VFMADD213PS Z12, Z3, Z5
 	VFMADD213PS Z11, Z2, Z4
 	VFMADD213PS Z11, Z3, Z5
 	VFMADD213PS Z10, Z2, Z4
@@ -5429,32 +5432,32 @@ weighPairsAVX512_columns2:
 	VFMADD213PS Z9, Z3, Z5
 	VFMADD213PS Z8, Z2, Z4
 	VFMADD213PS Z8, Z3, Z5
-	VFMADD213PS Z13, Z2, Z4
-	VFMADD213PS Z13, Z3, Z5
+	VFMADD213PS Z14, Z2, Z4
+	VFMADD213PS Z14, Z3, Z5
 	VSCALEFPS Z0, Z4, Z4
 	VSCALEFPS Z1, Z5, Z5
 	BYTE $0x62; BYTE $0xf2; BYTE $0x57; BYTE $0x48; BYTE $0x72; BYTE $0xc4 // VCVTNE2PS2BF16 Z4, Z5, Z0
 	VMOVUPS Z0, (BX)
-	BYTE $0x62; BYTE $0xa2; BYTE $0x7e; BYTE $0x48; BYTE $0x52; BYTE $0xe3 // VDPBF16PS Z19, Z0, Z20
+	BYTE $0x62; BYTE $0xa2; BYTE $0x7e; BYTE $0x48; BYTE $0x52; BYTE $0xe7 // VDPBF16PS Z23, Z0, Z20
 	ADDQ $128, AX
 	ADDQ $64, BX
 	DECQ CX
 	JNZ weighPairsAVX512_columns2
-	VADDPS Z20, Z21, Z0
-	VEXTRACTF64X4 $1, Z0, Y1
-	VADDPS Y1, Y0, Y0
-	VEXTRACTF32X4 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0x4e, X0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0xb1, X0, X1
-	VADDPS X1, X0, X0
-	VADDSS (R11), X0, X0
-	VMOVSS X0, (R11)
+	VADDPS Z21, Z20, Z20
+	VEXTRACTF64X4 $1, Z20, Y0
+	VADDPS Y0, Y20, Y20
+	VEXTRACTF32X4 $1, Y20, X0
+	VADDPS X0, X20, X20
+	VPERMILPS $0x4e, X20, X0
+	VADDPS X0, X20, X20
+	VPERMILPS $0xb1, X20, X0
+	VADDPS X0, X20, X20
+	VADDSS (R11), X20, X20
+	VMOVSS X20, (R11)
 	ADDQ $4, R10
 	ADDQ $4, R11
-	ADDQ $1024, DI
-	ADDQ $512, R9
+	ADDQ $(4*const_flashKeys), DI
+	ADDQ $(2*const_flashKeys), R9
 	DECQ R8
 	JNZ weighPairsAVX512_row
 	VZEROUPPER
@@ -5468,12 +5471,12 @@ TEXT ·packKeysAVX512(SB), NOSPLIT, $0-8
 	MOVQ rowPanel_n(SI), R13
 	XORQ R10, R10
 	MOVQ rowPanel_form(SI), AX
-	CMPQ AX, $1
-	JEQ packKeysAVX512_form1
-	CMPQ AX, $3
-	JEQ packKeysAVX512_form3
-	packKeysAVX512_form0:
-	packKeysAVX512_form0chunk:
+	CMPQ AX, $const_formBF16
+	JEQ packKeysAVX512_BF16
+	CMPQ AX, $const_formPairs
+	JEQ packKeysAVX512_Pairs
+	packKeysAVX512_F32:
+	packKeysAVX512_F32chunk:
 	MOVL $16, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -5837,12 +5840,12 @@ TEXT ·packKeysAVX512(SB), NOSPLIT, $0-8
 	ADDQ $2048, DI
 	ADDQ $64, R10
 	SUBQ $16, R13
-	JGT packKeysAVX512_form0chunk
-	packKeysAVX512_form0end:
+	JGT packKeysAVX512_F32chunk
+	packKeysAVX512_F32end:
 	VZEROUPPER
 	RET
-	packKeysAVX512_form1:
-	packKeysAVX512_form1chunk:
+	packKeysAVX512_BF16:
+	packKeysAVX512_BF16chunk:
 	MOVL $16, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -6238,12 +6241,12 @@ TEXT ·packKeysAVX512(SB), NOSPLIT, $0-8
 	ADDQ $2048, DI
 	ADDQ $32, R10
 	SUBQ $16, R13
-	JGT packKeysAVX512_form1chunk
-	packKeysAVX512_form1end:
+	JGT packKeysAVX512_BF16chunk
+	packKeysAVX512_BF16end:
 	VZEROUPPER
 	RET
-	packKeysAVX512_form3:
-	packKeysAVX512_form3chunk:
+	packKeysAVX512_Pairs:
+	packKeysAVX512_Pairschunk:
 	MOVL $32, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -6607,8 +6610,8 @@ TEXT ·packKeysAVX512(SB), NOSPLIT, $0-8
 	ADDQ $2048, DI
 	ADDQ $64, R10
 	SUBQ $32, R13
-	JGT packKeysAVX512_form3chunk
-	packKeysAVX512_form3end:
+	JGT packKeysAVX512_Pairschunk
+	packKeysAVX512_Pairsend:
 	VZEROUPPER
 	RET
 
@@ -6620,16 +6623,16 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	MOVQ rowPanel_n(SI), R13
 	XORQ R10, R10
 	MOVQ rowPanel_form(SI), AX
-	CMPQ AX, $1
-	JEQ packValuesAVX512_form1
-	CMPQ AX, $3
-	JEQ packValuesAVX512_form3
-	packValuesAVX512_form0:
+	CMPQ AX, $const_formBF16
+	JEQ packValuesAVX512_BF16
+	CMPQ AX, $const_formPairs
+	JEQ packValuesAVX512_Pairs
+	packValuesAVX512_F32:
 	MOVL $0x7fffffff, AX
 	VPBROADCASTD AX, Z15
 	VMOVUPS rowPanel_most(SI), Z14
 	MOVQ $1, R12
-	packValuesAVX512_form0chunk:
+	packValuesAVX512_F32chunk:
 	MOVL $32, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -6641,7 +6644,7 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	MOVQ SI, CX
 	MOVQ DI, DX
 	MOVQ $32, R9
-	packValuesAVX512_form0row:
+	packValuesAVX512_F32row:
 	MOVQ rowPanel_next+0(CX), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -6658,27 +6661,27 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	ADDQ $8, CX
 	ADDQ $128, DX
 	DECQ R9
-	JNZ packValuesAVX512_form0row
+	JNZ packValuesAVX512_F32row
 	ADDQ $128, DI
 	DECQ R12
-	JNZ packValuesAVX512_form0within
+	JNZ packValuesAVX512_F32within
 	MOVQ $1, R12
 	MOVQ rowPanel_stride(SI), AX
 	LEAQ -128(DI)(AX*4), DI
-	packValuesAVX512_form0within:
+	packValuesAVX512_F32within:
 	ADDQ $128, R10
 	SUBQ $32, R13
-	JGT packValuesAVX512_form0chunk
-	packValuesAVX512_form0end:
+	JGT packValuesAVX512_F32chunk
+	packValuesAVX512_F32end:
 	VMOVUPS Z14, rowPanel_most(SI)
 	VZEROUPPER
 	RET
-	packValuesAVX512_form1:
+	packValuesAVX512_BF16:
 	MOVL $0x7fffffff, AX
 	VPBROADCASTD AX, Z15
 	VMOVUPS rowPanel_most(SI), Z14
 	MOVQ $1, R12
-	packValuesAVX512_form1chunk:
+	packValuesAVX512_BF16chunk:
 	MOVL $32, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -6690,7 +6693,7 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	MOVQ SI, CX
 	MOVQ DI, DX
 	MOVQ $32, R9
-	packValuesAVX512_form1row:
+	packValuesAVX512_BF16row:
 	MOVQ rowPanel_next+0(CX), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -6709,27 +6712,27 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	ADDQ $8, CX
 	ADDQ $128, DX
 	DECQ R9
-	JNZ packValuesAVX512_form1row
+	JNZ packValuesAVX512_BF16row
 	ADDQ $128, DI
 	DECQ R12
-	JNZ packValuesAVX512_form1within
+	JNZ packValuesAVX512_BF16within
 	MOVQ $1, R12
 	MOVQ rowPanel_stride(SI), AX
 	LEAQ -128(DI)(AX*4), DI
-	packValuesAVX512_form1within:
+	packValuesAVX512_BF16within:
 	ADDQ $64, R10
 	SUBQ $32, R13
-	JGT packValuesAVX512_form1chunk
-	packValuesAVX512_form1end:
+	JGT packValuesAVX512_BF16chunk
+	packValuesAVX512_BF16end:
 	VMOVUPS Z14, rowPanel_most(SI)
 	VZEROUPPER
 	RET
-	packValuesAVX512_form3:
+	packValuesAVX512_Pairs:
 	MOVL $0x7fff7fff, AX
 	VPBROADCASTD AX, Z15
 	VMOVUPS rowPanel_most(SI), Z14
 	MOVQ $1, R12
-	packValuesAVX512_form3chunk:
+	packValuesAVX512_Pairschunk:
 	MOVL $32, AX
 	CMPQ R13, AX
 	CMOVQLT R13, AX
@@ -6741,7 +6744,7 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	MOVQ SI, CX
 	MOVQ DI, DX
 	MOVQ $16, R9
-	packValuesAVX512_form3row:
+	packValuesAVX512_Pairsrow:
 	MOVQ rowPanel_next+0(CX), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -6769,18 +6772,18 @@ TEXT ·packValuesAVX512(SB), NOSPLIT, $0-8
 	ADDQ $16, CX
 	ADDQ $128, DX
 	DECQ R9
-	JNZ packValuesAVX512_form3row
+	JNZ packValuesAVX512_Pairsrow
 	ADDQ $128, DI
 	DECQ R12
-	JNZ packValuesAVX512_form3within
+	JNZ packValuesAVX512_Pairswithin
 	MOVQ $1, R12
 	MOVQ rowPanel_stride(SI), AX
 	LEAQ -128(DI)(AX*4), DI
-	packValuesAVX512_form3within:
+	packValuesAVX512_Pairswithin:
 	ADDQ $64, R10
 	SUBQ $32, R13
-	JGT packValuesAVX512_form3chunk
-	packValuesAVX512_form3end:
+	JGT packValuesAVX512_Pairschunk
+	packValuesAVX512_Pairsend:
 	VMOVUPS Z14, rowPanel_most(SI)
 	VZEROUPPER
 	RET
@@ -6870,25 +6873,22 @@ TEXT ·gemmAVX2(SB), NOSPLIT, $0-8
 	SHLQ $1, R9
 	MOVQ gemm_rows(SI), AX
 	MOVQ gemm_form(SI), CX
-	CMPQ CX, $0
-	JEQ gemmAVX2_form0
-	CMPQ CX, $1
-	JEQ gemmAVX2_form1
-	CMPQ CX, $2
-	JEQ gemmAVX2_form2
-	RET
-gemmAVX2_form0:
+	CMPQ CX, $const_formBF16
+	JEQ gemmAVX2_BF16
+	CMPQ CX, $const_formF16
+	JEQ gemmAVX2_F16
+gemmAVX2_F32:
 	CMPQ AX, $1
-	JEQ gemmAVX2_form0rows1
+	JEQ gemmAVX2_F32x1
 	CMPQ AX, $2
-	JEQ gemmAVX2_form0rows2
+	JEQ gemmAVX2_F32x2
 	CMPQ AX, $3
-	JEQ gemmAVX2_form0rows3
+	JEQ gemmAVX2_F32x3
 	CMPQ AX, $4
-	JEQ gemmAVX2_form0rows4
+	JEQ gemmAVX2_F32x4
 	CMPQ AX, $5
-	JEQ gemmAVX2_form0rows5
-	gemmAVX2_form0rows6:
+	JEQ gemmAVX2_F32x5
+	gemmAVX2_F32x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -6906,7 +6906,7 @@ gemmAVX2_form0:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	gemmAVX2_form0rows6k:
+	gemmAVX2_F32x6k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -6931,10 +6931,10 @@ gemmAVX2_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form0rows6k
+	JNZ gemmAVX2_F32x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows6store
+	JZ gemmAVX2_F32x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -6960,7 +6960,7 @@ gemmAVX2_form0:
 	VFMADD231PS 0(CX), Y13, Y10
 	VFMADD231PS 32(CX), Y13, Y11
 	ADDQ R8, CX
-	gemmAVX2_form0rows6store:
+	gemmAVX2_F32x6store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -6983,14 +6983,14 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows6
+	JNZ gemmAVX2_F32x6
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows6
+	JNZ gemmAVX2_F32x6
 	VZEROUPPER
 	RET
-	gemmAVX2_form0rows5:
+	gemmAVX2_F32x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7006,7 +7006,7 @@ gemmAVX2_form0:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	gemmAVX2_form0rows5k:
+	gemmAVX2_F32x5k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -7028,10 +7028,10 @@ gemmAVX2_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form0rows5k
+	JNZ gemmAVX2_F32x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows5store
+	JZ gemmAVX2_F32x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7053,7 +7053,7 @@ gemmAVX2_form0:
 	VFMADD231PS 0(CX), Y12, Y8
 	VFMADD231PS 32(CX), Y12, Y9
 	ADDQ R8, CX
-	gemmAVX2_form0rows5store:
+	gemmAVX2_F32x5store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7073,14 +7073,14 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows5
+	JNZ gemmAVX2_F32x5
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows5
+	JNZ gemmAVX2_F32x5
 	VZEROUPPER
 	RET
-	gemmAVX2_form0rows4:
+	gemmAVX2_F32x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7094,7 +7094,7 @@ gemmAVX2_form0:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	gemmAVX2_form0rows4k:
+	gemmAVX2_F32x4k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -7113,10 +7113,10 @@ gemmAVX2_form0:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form0rows4k
+	JNZ gemmAVX2_F32x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows4store
+	JZ gemmAVX2_F32x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7134,7 +7134,7 @@ gemmAVX2_form0:
 	VFMADD231PS 0(CX), Y13, Y6
 	VFMADD231PS 32(CX), Y13, Y7
 	ADDQ R8, CX
-	gemmAVX2_form0rows4store:
+	gemmAVX2_F32x4store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7151,14 +7151,14 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows4
+	JNZ gemmAVX2_F32x4
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows4
+	JNZ gemmAVX2_F32x4
 	VZEROUPPER
 	RET
-	gemmAVX2_form0rows3:
+	gemmAVX2_F32x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -7168,7 +7168,7 @@ gemmAVX2_form0:
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	gemmAVX2_form0rows3k:
+	gemmAVX2_F32x3k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -7183,10 +7183,10 @@ gemmAVX2_form0:
 	VFMADD231PS Y14, Y13, Y5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form0rows3k
+	JNZ gemmAVX2_F32x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows3store
+	JZ gemmAVX2_F32x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7200,7 +7200,7 @@ gemmAVX2_form0:
 	VFMADD231PS 0(CX), Y12, Y4
 	VFMADD231PS 32(CX), Y12, Y5
 	ADDQ R8, CX
-	gemmAVX2_form0rows3store:
+	gemmAVX2_F32x3store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7214,14 +7214,14 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows3
+	JNZ gemmAVX2_F32x3
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows3
+	JNZ gemmAVX2_F32x3
 	VZEROUPPER
 	RET
-	gemmAVX2_form0rows2:
+	gemmAVX2_F32x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -7229,7 +7229,7 @@ gemmAVX2_form0:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	gemmAVX2_form0rows2k:
+	gemmAVX2_F32x2k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -7241,10 +7241,10 @@ gemmAVX2_form0:
 	VFMADD231PS Y15, Y13, Y3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form0rows2k
+	JNZ gemmAVX2_F32x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows2store
+	JZ gemmAVX2_F32x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7254,7 +7254,7 @@ gemmAVX2_form0:
 	VFMADD231PS 0(CX), Y13, Y2
 	VFMADD231PS 32(CX), Y13, Y3
 	ADDQ R8, CX
-	gemmAVX2_form0rows2store:
+	gemmAVX2_F32x2store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7265,20 +7265,20 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows2
+	JNZ gemmAVX2_F32x2
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows2
+	JNZ gemmAVX2_F32x2
 	VZEROUPPER
 	RET
-	gemmAVX2_form0rows1:
+	gemmAVX2_F32x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
-	gemmAVX2_form0rows1k:
+	gemmAVX2_F32x1k:
 	VMOVUPS 0(CX), Y12
 	VMOVUPS 32(CX), Y13
 	ADDQ $128, CX
@@ -7287,16 +7287,16 @@ gemmAVX2_form0:
 	VFMADD231PS Y14, Y13, Y1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form0rows1k
+	JNZ gemmAVX2_F32x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form0rows1store
+	JZ gemmAVX2_F32x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
 	VFMADD231PS 32(CX), Y12, Y1
 	ADDQ R8, CX
-	gemmAVX2_form0rows1store:
+	gemmAVX2_F32x1store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7304,25 +7304,25 @@ gemmAVX2_form0:
 	ADDQ $64, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form0rows1
+	JNZ gemmAVX2_F32x1
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -128(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form0rows1
+	JNZ gemmAVX2_F32x1
 	VZEROUPPER
 	RET
-gemmAVX2_form1:
+gemmAVX2_BF16:
 	CMPQ AX, $1
-	JEQ gemmAVX2_form1rows1
+	JEQ gemmAVX2_BF16x1
 	CMPQ AX, $2
-	JEQ gemmAVX2_form1rows2
+	JEQ gemmAVX2_BF16x2
 	CMPQ AX, $3
-	JEQ gemmAVX2_form1rows3
+	JEQ gemmAVX2_BF16x3
 	CMPQ AX, $4
-	JEQ gemmAVX2_form1rows4
+	JEQ gemmAVX2_BF16x4
 	CMPQ AX, $5
-	JEQ gemmAVX2_form1rows5
-	gemmAVX2_form1rows6:
+	JEQ gemmAVX2_BF16x5
+	gemmAVX2_BF16x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7340,7 +7340,7 @@ gemmAVX2_form1:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	gemmAVX2_form1rows6k:
+	gemmAVX2_BF16x6k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7367,10 +7367,10 @@ gemmAVX2_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form1rows6k
+	JNZ gemmAVX2_BF16x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows6store
+	JZ gemmAVX2_BF16x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7396,7 +7396,7 @@ gemmAVX2_form1:
 	VFMADD231PS 0(CX), Y13, Y10
 	VFMADD231PS 32(CX), Y13, Y11
 	ADDQ R8, CX
-	gemmAVX2_form1rows6store:
+	gemmAVX2_BF16x6store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7419,14 +7419,14 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows6
+	JNZ gemmAVX2_BF16x6
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows6
+	JNZ gemmAVX2_BF16x6
 	VZEROUPPER
 	RET
-	gemmAVX2_form1rows5:
+	gemmAVX2_BF16x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7442,7 +7442,7 @@ gemmAVX2_form1:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	gemmAVX2_form1rows5k:
+	gemmAVX2_BF16x5k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7466,10 +7466,10 @@ gemmAVX2_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form1rows5k
+	JNZ gemmAVX2_BF16x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows5store
+	JZ gemmAVX2_BF16x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7491,7 +7491,7 @@ gemmAVX2_form1:
 	VFMADD231PS 0(CX), Y12, Y8
 	VFMADD231PS 32(CX), Y12, Y9
 	ADDQ R8, CX
-	gemmAVX2_form1rows5store:
+	gemmAVX2_BF16x5store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7511,14 +7511,14 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows5
+	JNZ gemmAVX2_BF16x5
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows5
+	JNZ gemmAVX2_BF16x5
 	VZEROUPPER
 	RET
-	gemmAVX2_form1rows4:
+	gemmAVX2_BF16x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7532,7 +7532,7 @@ gemmAVX2_form1:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	gemmAVX2_form1rows4k:
+	gemmAVX2_BF16x4k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7553,10 +7553,10 @@ gemmAVX2_form1:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form1rows4k
+	JNZ gemmAVX2_BF16x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows4store
+	JZ gemmAVX2_BF16x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7574,7 +7574,7 @@ gemmAVX2_form1:
 	VFMADD231PS 0(CX), Y13, Y6
 	VFMADD231PS 32(CX), Y13, Y7
 	ADDQ R8, CX
-	gemmAVX2_form1rows4store:
+	gemmAVX2_BF16x4store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7591,14 +7591,14 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows4
+	JNZ gemmAVX2_BF16x4
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows4
+	JNZ gemmAVX2_BF16x4
 	VZEROUPPER
 	RET
-	gemmAVX2_form1rows3:
+	gemmAVX2_BF16x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -7608,7 +7608,7 @@ gemmAVX2_form1:
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	gemmAVX2_form1rows3k:
+	gemmAVX2_BF16x3k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7625,10 +7625,10 @@ gemmAVX2_form1:
 	VFMADD231PS Y14, Y13, Y5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form1rows3k
+	JNZ gemmAVX2_BF16x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows3store
+	JZ gemmAVX2_BF16x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7642,7 +7642,7 @@ gemmAVX2_form1:
 	VFMADD231PS 0(CX), Y12, Y4
 	VFMADD231PS 32(CX), Y12, Y5
 	ADDQ R8, CX
-	gemmAVX2_form1rows3store:
+	gemmAVX2_BF16x3store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7656,14 +7656,14 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows3
+	JNZ gemmAVX2_BF16x3
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows3
+	JNZ gemmAVX2_BF16x3
 	VZEROUPPER
 	RET
-	gemmAVX2_form1rows2:
+	gemmAVX2_BF16x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -7671,7 +7671,7 @@ gemmAVX2_form1:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	gemmAVX2_form1rows2k:
+	gemmAVX2_BF16x2k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7685,10 +7685,10 @@ gemmAVX2_form1:
 	VFMADD231PS Y15, Y13, Y3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form1rows2k
+	JNZ gemmAVX2_BF16x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows2store
+	JZ gemmAVX2_BF16x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7698,7 +7698,7 @@ gemmAVX2_form1:
 	VFMADD231PS 0(CX), Y13, Y2
 	VFMADD231PS 32(CX), Y13, Y3
 	ADDQ R8, CX
-	gemmAVX2_form1rows2store:
+	gemmAVX2_BF16x2store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7709,20 +7709,20 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows2
+	JNZ gemmAVX2_BF16x2
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows2
+	JNZ gemmAVX2_BF16x2
 	VZEROUPPER
 	RET
-	gemmAVX2_form1rows1:
+	gemmAVX2_BF16x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
-	gemmAVX2_form1rows1k:
+	gemmAVX2_BF16x1k:
 	VPMOVZXWD 0(CX), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(CX), Y13
@@ -7733,16 +7733,16 @@ gemmAVX2_form1:
 	VFMADD231PS Y14, Y13, Y1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form1rows1k
+	JNZ gemmAVX2_BF16x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form1rows1store
+	JZ gemmAVX2_BF16x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
 	VFMADD231PS 32(CX), Y12, Y1
 	ADDQ R8, CX
-	gemmAVX2_form1rows1store:
+	gemmAVX2_BF16x1store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7750,25 +7750,25 @@ gemmAVX2_form1:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form1rows1
+	JNZ gemmAVX2_BF16x1
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form1rows1
+	JNZ gemmAVX2_BF16x1
 	VZEROUPPER
 	RET
-gemmAVX2_form2:
+gemmAVX2_F16:
 	CMPQ AX, $1
-	JEQ gemmAVX2_form2rows1
+	JEQ gemmAVX2_F16x1
 	CMPQ AX, $2
-	JEQ gemmAVX2_form2rows2
+	JEQ gemmAVX2_F16x2
 	CMPQ AX, $3
-	JEQ gemmAVX2_form2rows3
+	JEQ gemmAVX2_F16x3
 	CMPQ AX, $4
-	JEQ gemmAVX2_form2rows4
+	JEQ gemmAVX2_F16x4
 	CMPQ AX, $5
-	JEQ gemmAVX2_form2rows5
-	gemmAVX2_form2rows6:
+	JEQ gemmAVX2_F16x5
+	gemmAVX2_F16x6:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7786,7 +7786,7 @@ gemmAVX2_form2:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	gemmAVX2_form2rows6k:
+	gemmAVX2_F16x6k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -7811,10 +7811,10 @@ gemmAVX2_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form2rows6k
+	JNZ gemmAVX2_F16x6k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows6store
+	JZ gemmAVX2_F16x6store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7840,7 +7840,7 @@ gemmAVX2_form2:
 	VFMADD231PS 0(CX), Y13, Y10
 	VFMADD231PS 32(CX), Y13, Y11
 	ADDQ R8, CX
-	gemmAVX2_form2rows6store:
+	gemmAVX2_F16x6store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7863,14 +7863,14 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows6
+	JNZ gemmAVX2_F16x6
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows6
+	JNZ gemmAVX2_F16x6
 	VZEROUPPER
 	RET
-	gemmAVX2_form2rows5:
+	gemmAVX2_F16x5:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7886,7 +7886,7 @@ gemmAVX2_form2:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	gemmAVX2_form2rows5k:
+	gemmAVX2_F16x5k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -7908,10 +7908,10 @@ gemmAVX2_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form2rows5k
+	JNZ gemmAVX2_F16x5k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows5store
+	JZ gemmAVX2_F16x5store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -7933,7 +7933,7 @@ gemmAVX2_form2:
 	VFMADD231PS 0(CX), Y12, Y8
 	VFMADD231PS 32(CX), Y12, Y9
 	ADDQ R8, CX
-	gemmAVX2_form2rows5store:
+	gemmAVX2_F16x5store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -7953,14 +7953,14 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows5
+	JNZ gemmAVX2_F16x5
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows5
+	JNZ gemmAVX2_F16x5
 	VZEROUPPER
 	RET
-	gemmAVX2_form2rows4:
+	gemmAVX2_F16x4:
 	MOVQ gemm_a(SI), AX
 	LEAQ (AX)(BX*2), R10
 	ADDQ BX, R10
@@ -7974,7 +7974,7 @@ gemmAVX2_form2:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	gemmAVX2_form2rows4k:
+	gemmAVX2_F16x4k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -7993,10 +7993,10 @@ gemmAVX2_form2:
 	ADDQ $4, AX
 	ADDQ $4, R10
 	DECQ DX
-	JNZ gemmAVX2_form2rows4k
+	JNZ gemmAVX2_F16x4k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows4store
+	JZ gemmAVX2_F16x4store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -8014,7 +8014,7 @@ gemmAVX2_form2:
 	VFMADD231PS 0(CX), Y13, Y6
 	VFMADD231PS 32(CX), Y13, Y7
 	ADDQ R8, CX
-	gemmAVX2_form2rows4store:
+	gemmAVX2_F16x4store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -8031,14 +8031,14 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows4
+	JNZ gemmAVX2_F16x4
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows4
+	JNZ gemmAVX2_F16x4
 	VZEROUPPER
 	RET
-	gemmAVX2_form2rows3:
+	gemmAVX2_F16x3:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -8048,7 +8048,7 @@ gemmAVX2_form2:
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	gemmAVX2_form2rows3k:
+	gemmAVX2_F16x3k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -8063,10 +8063,10 @@ gemmAVX2_form2:
 	VFMADD231PS Y14, Y13, Y5
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form2rows3k
+	JNZ gemmAVX2_F16x3k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows3store
+	JZ gemmAVX2_F16x3store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -8080,7 +8080,7 @@ gemmAVX2_form2:
 	VFMADD231PS 0(CX), Y12, Y4
 	VFMADD231PS 32(CX), Y12, Y5
 	ADDQ R8, CX
-	gemmAVX2_form2rows3store:
+	gemmAVX2_F16x3store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -8094,14 +8094,14 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows3
+	JNZ gemmAVX2_F16x3
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows3
+	JNZ gemmAVX2_F16x3
 	VZEROUPPER
 	RET
-	gemmAVX2_form2rows2:
+	gemmAVX2_F16x2:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
@@ -8109,7 +8109,7 @@ gemmAVX2_form2:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	gemmAVX2_form2rows2k:
+	gemmAVX2_F16x2k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -8121,10 +8121,10 @@ gemmAVX2_form2:
 	VFMADD231PS Y15, Y13, Y3
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form2rows2k
+	JNZ gemmAVX2_F16x2k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows2store
+	JZ gemmAVX2_F16x2store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
@@ -8134,7 +8134,7 @@ gemmAVX2_form2:
 	VFMADD231PS 0(CX), Y13, Y2
 	VFMADD231PS 32(CX), Y13, Y3
 	ADDQ R8, CX
-	gemmAVX2_form2rows2store:
+	gemmAVX2_F16x2store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -8145,20 +8145,20 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows2
+	JNZ gemmAVX2_F16x2
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows2
+	JNZ gemmAVX2_F16x2
 	VZEROUPPER
 	RET
-	gemmAVX2_form2rows1:
+	gemmAVX2_F16x1:
 	MOVQ gemm_a(SI), AX
 	MOVQ R13, CX
 	MOVQ gemm_k(SI), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
-	gemmAVX2_form2rows1k:
+	gemmAVX2_F16x1k:
 	VCVTPH2PS 0(CX), Y12
 	VCVTPH2PS 16(CX), Y13
 	ADDQ $64, CX
@@ -8167,16 +8167,16 @@ gemmAVX2_form2:
 	VFMADD231PS Y14, Y13, Y1
 	ADDQ $4, AX
 	DECQ DX
-	JNZ gemmAVX2_form2rows1k
+	JNZ gemmAVX2_F16x1k
 	MOVQ gemm_fall(SI), AX
 	TESTQ AX, AX
-	JZ gemmAVX2_form2rows1store
+	JZ gemmAVX2_F16x1store
 	MOVQ DI, CX
 	VBROADCASTSS 0(AX), Y12
 	VFMADD231PS 0(CX), Y12, Y0
 	VFMADD231PS 32(CX), Y12, Y1
 	ADDQ R8, CX
-	gemmAVX2_form2rows1store:
+	gemmAVX2_F16x1store:
 	MOVQ DI, CX
 	VMOVUPS Y0, 0(CX)
 	VMOVUPS Y1, 32(CX)
@@ -8184,11 +8184,11 @@ gemmAVX2_form2:
 	ADDQ $32, R13
 	DECQ R9
 	TESTQ $1, R9
-	JNZ gemmAVX2_form2rows1
+	JNZ gemmAVX2_F16x1
 	MOVQ gemm_bStride(SI), CX
 	LEAQ -64(R13)(CX*4), R13
 	TESTQ R9, R9
-	JNZ gemmAVX2_form2rows1
+	JNZ gemmAVX2_F16x1
 	VZEROUPPER
 	RET
 
@@ -8197,38 +8197,41 @@ TEXT ·weighAVX2(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), SI
 	MOVQ weigh_columns(SI), DX
 	SHRQ $5, DX
-	MOVL $0x3f31725d, AX
+	MOVL $0x3f317216, AX
 	VMOVD AX, X8
 	VPBROADCASTD X8, Y8
-	MOVL $0x3e75edab, AX
+	MOVL $0x3e75feac, AX
 	VMOVD AX, X9
 	VPBROADCASTD X9, Y9
-	MOVL $0x3d648e73, AX
+	MOVL $0x3d634489, AX
 	VMOVD AX, X10
 	VPBROADCASTD X10, Y10
-	MOVL $0x3c13bc2a, AX
+	MOVL $0x3c1e85c9, AX
 	VMOVD AX, X11
 	VPBROADCASTD X11, Y11
-	MOVL $0x3af4ba7e, AX
+	MOVL $0x3aa36b26, AX
 	VMOVD AX, X12
 	VPBROADCASTD X12, Y12
-	MOVL $0x3f800000, AX
+	MOVL $0x3962a0bb, AX
 	VMOVD AX, X13
 	VPBROADCASTD X13, Y13
-	MOVL $0xc2fe0000, AX
+	MOVL $0x3f800000, AX
 	VMOVD AX, X14
 	VPBROADCASTD X14, Y14
+	MOVL $0xc2fe0000, AX
+	VMOVD AX, X15
+	VPBROADCASTD X15, Y15
 	MOVQ weigh_scores(SI), DI
 	MOVQ weigh_rows(SI), R8
 	MOVQ weigh_fall(SI), R9
 weighAVX2_top:
-	MOVQ DI, AX
-	MOVL $0xff7fffff, CX
-	VMOVD CX, X0
+	MOVL $0xff7fffff, AX
+	VMOVD AX, X0
 	VPBROADCASTD X0, Y0
 	VMOVAPS Y0, Y1
 	VMOVAPS Y0, Y2
 	VMOVAPS Y0, Y3
+	MOVQ DI, AX
 	MOVQ DX, CX
 weighAVX2_columns1:
 	VMAXPS 0(AX), Y0, Y0
@@ -8249,7 +8252,7 @@ weighAVX2_columns1:
 	VMAXPS X1, X0, X0
 	VMOVSS X0, (R9)
 	ADDQ $4, R9
-	ADDQ $1024, DI
+	ADDQ $(4*const_flashKeys), DI
 	DECQ R8
 	JNZ weighAVX2_top
 	MOVQ weigh_top(SI), AX
@@ -8259,17 +8262,18 @@ weighAVX2_columns1:
 	VMAXPS (CX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	VSUBPS Y1, Y0, Y0
-	VMAXPS Y0, Y14, Y0
+	VMAXPS Y0, Y15, Y0
 	VROUNDPS $1, Y0, Y2
 	VSUBPS Y2, Y0, Y0
 	VCVTTPS2DQ Y2, Y2
 	VPSLLD $23, Y2, Y2
-	VMOVAPS Y12, Y4
+	VMOVAPS Y13, Y4
+	VFMADD213PS Y12, Y0, Y4
 	VFMADD213PS Y11, Y0, Y4
 	VFMADD213PS Y10, Y0, Y4
 	VFMADD213PS Y9, Y0, Y4
 	VFMADD213PS Y8, Y0, Y4
-	VFMADD213PS Y13, Y0, Y4
+	VFMADD213PS Y14, Y0, Y4
 	VPADDD Y2, Y4, Y4
 	VMOVUPS Y4, (CX)
 	VMULPS (BX), Y4, Y4
@@ -8282,17 +8286,16 @@ weighAVX2_columns1:
 weighAVX2_row:
 	MOVQ DI, AX
 	MOVQ R9, BX
-	VBROADCASTSS (R10), Y15
+	VBROADCASTSS (R10), Y7
 	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
 	MOVQ DX, CX
 weighAVX2_columns2:
 	VMOVUPS 0(AX), Y0
 	VMOVUPS 32(AX), Y1
-	VSUBPS Y15, Y0, Y0
-	VSUBPS Y15, Y1, Y1
-	VMAXPS Y0, Y14, Y0
-	VMAXPS Y1, Y14, Y1
+	VSUBPS Y7, Y0, Y0
+	VSUBPS Y7, Y1, Y1
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
 	VROUNDPS $1, Y0, Y2
 	VROUNDPS $1, Y1, Y3
 	VSUBPS Y2, Y0, Y0
@@ -8301,8 +8304,10 @@ weighAVX2_columns2:
 	VCVTTPS2DQ Y3, Y3
 	VPSLLD $23, Y2, Y2
 	VPSLLD $23, Y3, Y3
-	VMOVAPS Y12, Y4
-	VMOVAPS Y12, Y5
+	VMOVAPS Y13, Y4
+	VMOVAPS Y13, Y5
+	VFMADD213PS Y12, Y0, Y4
+	VFMADD213PS Y12, Y1, Y5
 	VFMADD213PS Y11, Y0, Y4
 	VFMADD213PS Y11, Y1, Y5
 	VFMADD213PS Y10, Y0, Y4
@@ -8311,20 +8316,20 @@ weighAVX2_columns2:
 	VFMADD213PS Y9, Y1, Y5
 	VFMADD213PS Y8, Y0, Y4
 	VFMADD213PS Y8, Y1, Y5
-	VFMADD213PS Y13, Y0, Y4
-	VFMADD213PS Y13, Y1, Y5
+	VFMADD213PS Y14, Y0, Y4
+	VFMADD213PS Y14, Y1, Y5
 	VPADDD Y2, Y4, Y4
 	VPADDD Y3, Y5, Y5
 	VMOVUPS Y4, 0(BX)
 	VADDPS Y4, Y6, Y6
 	VMOVUPS Y5, 32(BX)
-	VADDPS Y5, Y7, Y7
+	VADDPS Y5, Y6, Y6
 	VMOVUPS 64(AX), Y0
 	VMOVUPS 96(AX), Y1
-	VSUBPS Y15, Y0, Y0
-	VSUBPS Y15, Y1, Y1
-	VMAXPS Y0, Y14, Y0
-	VMAXPS Y1, Y14, Y1
+	VSUBPS Y7, Y0, Y0
+	VSUBPS Y7, Y1, Y1
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
 	VROUNDPS $1, Y0, Y2
 	VROUNDPS $1, Y1, Y3
 	VSUBPS Y2, Y0, Y0
@@ -8333,8 +8338,10 @@ weighAVX2_columns2:
 	VCVTTPS2DQ Y3, Y3
 	VPSLLD $23, Y2, Y2
 	VPSLLD $23, Y3, Y3
-	VMOVAPS Y12, Y4
-	VMOVAPS Y12, Y5
+	VMOVAPS Y13, Y4
+	VMOVAPS Y13, Y5
+	VFMADD213PS Y12, Y0, Y4
+	VFMADD213PS Y12, Y1, Y5
 	VFMADD213PS Y11, Y0, Y4
 	VFMADD213PS Y11, Y1, Y5
 	VFMADD213PS Y10, Y0, Y4
@@ -8343,31 +8350,30 @@ weighAVX2_columns2:
 	VFMADD213PS Y9, Y1, Y5
 	VFMADD213PS Y8, Y0, Y4
 	VFMADD213PS Y8, Y1, Y5
-	VFMADD213PS Y13, Y0, Y4
-	VFMADD213PS Y13, Y1, Y5
+	VFMADD213PS Y14, Y0, Y4
+	VFMADD213PS Y14, Y1, Y5
 	VPADDD Y2, Y4, Y4
 	VPADDD Y3, Y5, Y5
 	VMOVUPS Y4, 64(BX)
 	VADDPS Y4, Y6, Y6
 	VMOVUPS Y5, 96(BX)
-	VADDPS Y5, Y7, Y7
+	VADDPS Y5, Y6, Y6
 	ADDQ $128, AX
 	ADDQ $128, BX
 	DECQ CX
 	JNZ weighAVX2_columns2
-	VADDPS Y6, Y7, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0x4e, X0, X1
-	VADDPS X1, X0, X0
-	VPERMILPS $0xb1, X0, X1
-	VADDPS X1, X0, X0
-	VADDSS (R11), X0, X0
-	VMOVSS X0, (R11)
+	VEXTRACTF128 $1, Y6, X0
+	VADDPS X0, X6, X6
+	VPERMILPS $0x4e, X6, X0
+	VADDPS X0, X6, X6
+	VPERMILPS $0xb1, X6, X0
+	VADDPS X0, X6, X6
+	VADDSS (R11), X6, X6
+	VMOVSS X6, (R11)
 	ADDQ $4, R10
 	ADDQ $4, R11
-	ADDQ $1024, DI
-	ADDQ $1024, R9
+	ADDQ $(4*const_flashKeys), DI
+	ADDQ $(4*const_flashKeys), R9
 	DECQ R8
 	JNZ weighAVX2_row
 	VZEROUPPER
@@ -8381,12 +8387,12 @@ TEXT ·packKeysAVX2(SB), NOSPLIT, $0-8
 	MOVQ rowPanel_n(SI), R13
 	XORQ R10, R10
 	MOVQ rowPanel_form(SI), AX
-	CMPQ AX, $1
-	JEQ packKeysAVX2_form1
-	packKeysAVX2_form0:
-	packKeysAVX2_form0chunk:
+	CMPQ AX, $const_formBF16
+	JEQ packKeysAVX2_BF16
+	packKeysAVX2_F32:
+	packKeysAVX2_F32chunk:
 	CMPQ R13, $8
-	JLT packKeysAVX2_form0end
+	JLT packKeysAVX2_F32end
 	MOVQ rowPanel_next+0(SI), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -8710,14 +8716,14 @@ TEXT ·packKeysAVX2(SB), NOSPLIT, $0-8
 	ADDQ $1024, DI
 	ADDQ $32, R10
 	SUBQ $8, R13
-	JGT packKeysAVX2_form0chunk
-	packKeysAVX2_form0end:
+	JGT packKeysAVX2_F32chunk
+	packKeysAVX2_F32end:
 	VZEROUPPER
 	RET
-	packKeysAVX2_form1:
-	packKeysAVX2_form1chunk:
+	packKeysAVX2_BF16:
+	packKeysAVX2_BF16chunk:
 	CMPQ R13, $8
-	JLT packKeysAVX2_form1end
+	JLT packKeysAVX2_BF16end
 	MOVQ rowPanel_next+0(SI), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -9073,8 +9079,8 @@ TEXT ·packKeysAVX2(SB), NOSPLIT, $0-8
 	ADDQ $1024, DI
 	ADDQ $16, R10
 	SUBQ $8, R13
-	JGT packKeysAVX2_form1chunk
-	packKeysAVX2_form1end:
+	JGT packKeysAVX2_BF16chunk
+	packKeysAVX2_BF16end:
 	VZEROUPPER
 	RET
 
@@ -9086,21 +9092,21 @@ TEXT ·packValuesAVX2(SB), NOSPLIT, $0-8
 	MOVQ rowPanel_n(SI), R13
 	XORQ R10, R10
 	MOVQ rowPanel_form(SI), AX
-	CMPQ AX, $1
-	JEQ packValuesAVX2_form1
-	packValuesAVX2_form0:
+	CMPQ AX, $const_formBF16
+	JEQ packValuesAVX2_BF16
+	packValuesAVX2_F32:
 	MOVL $0x7fffffff, AX
 	VMOVD AX, X15
 	VPBROADCASTD X15, Y15
 	VMOVUPS rowPanel_most(SI), Y14
 	MOVQ $4, R12
-	packValuesAVX2_form0chunk:
+	packValuesAVX2_F32chunk:
 	CMPQ R13, $8
-	JLT packValuesAVX2_form0end
+	JLT packValuesAVX2_F32end
 	MOVQ SI, CX
 	MOVQ DI, DX
 	MOVQ $32, R9
-	packValuesAVX2_form0row:
+	packValuesAVX2_F32row:
 	MOVQ rowPanel_next+0(CX), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -9113,34 +9119,34 @@ TEXT ·packValuesAVX2(SB), NOSPLIT, $0-8
 	ADDQ $8, CX
 	ADDQ $128, DX
 	DECQ R9
-	JNZ packValuesAVX2_form0row
+	JNZ packValuesAVX2_F32row
 	ADDQ $32, DI
 	DECQ R12
-	JNZ packValuesAVX2_form0within
+	JNZ packValuesAVX2_F32within
 	MOVQ $4, R12
 	MOVQ rowPanel_stride(SI), AX
 	LEAQ -128(DI)(AX*4), DI
-	packValuesAVX2_form0within:
+	packValuesAVX2_F32within:
 	ADDQ $32, R10
 	SUBQ $8, R13
-	JGT packValuesAVX2_form0chunk
-	packValuesAVX2_form0end:
+	JGT packValuesAVX2_F32chunk
+	packValuesAVX2_F32end:
 	VMOVUPS Y14, rowPanel_most(SI)
 	VZEROUPPER
 	RET
-	packValuesAVX2_form1:
+	packValuesAVX2_BF16:
 	MOVL $0x7fffffff, AX
 	VMOVD AX, X15
 	VPBROADCASTD X15, Y15
 	VMOVUPS rowPanel_most(SI), Y14
 	MOVQ $4, R12
-	packValuesAVX2_form1chunk:
+	packValuesAVX2_BF16chunk:
 	CMPQ R13, $8
-	JLT packValuesAVX2_form1end
+	JLT packValuesAVX2_BF16end
 	MOVQ SI, CX
 	MOVQ DI, DX
 	MOVQ $32, R9
-	packValuesAVX2_form1row:
+	packValuesAVX2_BF16row:
 	MOVQ rowPanel_next+0(CX), AX
 	ADDQ R10, AX
 	PREFETCHT0 (R8)(AX*1)
@@ -9154,18 +9160,18 @@ TEXT ·packValuesAVX2(SB), NOSPLIT, $0-8
 	ADDQ $8, CX
 	ADDQ $128, DX
 	DECQ R9
-	JNZ packValuesAVX2_form1row
+	JNZ packValuesAVX2_BF16row
 	ADDQ $32, DI
 	DECQ R12
-	JNZ packValuesAVX2_form1within
+	JNZ packValuesAVX2_BF16within
 	MOVQ $4, R12
 	MOVQ rowPanel_stride(SI), AX
 	LEAQ -128(DI)(AX*4), DI
-	packValuesAVX2_form1within:
+	packValuesAVX2_BF16within:
 	ADDQ $16, R10
 	SUBQ $8, R13
-	JGT packValuesAVX2_form1chunk
-	packValuesAVX2_form1end:
+	JGT packValuesAVX2_BF16chunk
+	packValuesAVX2_BF16end:
 	VMOVUPS Y14, rowPanel_most(SI)
 	VZEROUPPER
 	RET

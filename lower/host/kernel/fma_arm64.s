@@ -17,25 +17,22 @@ TEXT ·gemmNeon(SB), NOSPLIT, $0-8
 	MOVD gemm_fall(R0), R13
 	MOVD gemm_rows(R0), R14
 	MOVD gemm_form(R0), R15
-	CMP $0, R15
-	BEQ gemmNeon_form0
-	CMP $1, R15
-	BEQ gemmNeon_form1
-	CMP $2, R15
-	BEQ gemmNeon_form2
-	RET
-gemmNeon_form0:
+	CMP $const_formBF16, R15
+	BEQ gemmNeon_BF16
+	CMP $const_formF16, R15
+	BEQ gemmNeon_F16
+gemmNeon_F32:
 	CMP $1, R14
-	BEQ gemmNeon_form0rows1
+	BEQ gemmNeon_F32x1
 	CMP $2, R14
-	BEQ gemmNeon_form0rows2
+	BEQ gemmNeon_F32x2
 	CMP $3, R14
-	BEQ gemmNeon_form0rows3
+	BEQ gemmNeon_F32x3
 	CMP $4, R14
-	BEQ gemmNeon_form0rows4
+	BEQ gemmNeon_F32x4
 	CMP $5, R14
-	BEQ gemmNeon_form0rows5
-	gemmNeon_form0rows6:
+	BEQ gemmNeon_F32x5
+	gemmNeon_F32x6:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -69,8 +66,8 @@ gemmNeon_form0:
 	VEOR V22.B16, V22.B16, V22.B16
 	VEOR V23.B16, V23.B16, V23.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows6rest
-	gemmNeon_form0rows6four:
+	BLT gemmNeon_F32x6rest
+	gemmNeon_F32x6four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -183,11 +180,11 @@ gemmNeon_form0:
 	WORD $0x4fbd1bf7 // FMLA V23.4S, V31.4S, V29.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows6four
-	gemmNeon_form0rows6rest:
+	BGE gemmNeon_F32x6four
+	gemmNeon_F32x6rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows6add
-	gemmNeon_form0rows6one:
+	BEQ gemmNeon_F32x6add
+	gemmNeon_F32x6one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -222,9 +219,9 @@ gemmNeon_form0:
 	WORD $0x4f9d13f7 // FMLA V23.4S, V31.4S, V29.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows6one
-	gemmNeon_form0rows6add:
-	CBZ R13, gemmNeon_form0rows6store
+	BNE gemmNeon_F32x6one
+	gemmNeon_F32x6add:
+	CBZ R13, gemmNeon_F32x6store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -274,7 +271,7 @@ gemmNeon_form0:
 	WORD $0x4f9c1356 // FMLA V22.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1377 // FMLA V23.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows6store:
+	gemmNeon_F32x6store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -297,13 +294,13 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows6
+	TBNZ $0, R12, gemmNeon_F32x6
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows6
+	CBNZ R12, gemmNeon_F32x6
 	RET
-	gemmNeon_form0rows5:
+	gemmNeon_F32x5:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -332,8 +329,8 @@ gemmNeon_form0:
 	VEOR V18.B16, V18.B16, V18.B16
 	VEOR V19.B16, V19.B16, V19.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows5rest
-	gemmNeon_form0rows5four:
+	BLT gemmNeon_F32x5rest
+	gemmNeon_F32x5four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -429,11 +426,11 @@ gemmNeon_form0:
 	WORD $0x4fbc1bf3 // FMLA V19.4S, V31.4S, V28.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows5four
-	gemmNeon_form0rows5rest:
+	BGE gemmNeon_F32x5four
+	gemmNeon_F32x5rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows5add
-	gemmNeon_form0rows5one:
+	BEQ gemmNeon_F32x5add
+	gemmNeon_F32x5one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -463,9 +460,9 @@ gemmNeon_form0:
 	WORD $0x4f9c13f3 // FMLA V19.4S, V31.4S, V28.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows5one
-	gemmNeon_form0rows5add:
-	CBZ R13, gemmNeon_form0rows5store
+	BNE gemmNeon_F32x5one
+	gemmNeon_F32x5add:
+	CBZ R13, gemmNeon_F32x5store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -507,7 +504,7 @@ gemmNeon_form0:
 	WORD $0x4f9c1352 // FMLA V18.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1373 // FMLA V19.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows5store:
+	gemmNeon_F32x5store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -527,13 +524,13 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows5
+	TBNZ $0, R12, gemmNeon_F32x5
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows5
+	CBNZ R12, gemmNeon_F32x5
 	RET
-	gemmNeon_form0rows4:
+	gemmNeon_F32x4:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -557,8 +554,8 @@ gemmNeon_form0:
 	VEOR V14.B16, V14.B16, V14.B16
 	VEOR V15.B16, V15.B16, V15.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows4rest
-	gemmNeon_form0rows4four:
+	BLT gemmNeon_F32x4rest
+	gemmNeon_F32x4four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -637,11 +634,11 @@ gemmNeon_form0:
 	WORD $0x4fbb1bef // FMLA V15.4S, V31.4S, V27.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows4four
-	gemmNeon_form0rows4rest:
+	BGE gemmNeon_F32x4four
+	gemmNeon_F32x4rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows4add
-	gemmNeon_form0rows4one:
+	BEQ gemmNeon_F32x4add
+	gemmNeon_F32x4one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -666,9 +663,9 @@ gemmNeon_form0:
 	WORD $0x4f9b13ef // FMLA V15.4S, V31.4S, V27.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows4one
-	gemmNeon_form0rows4add:
-	CBZ R13, gemmNeon_form0rows4store
+	BNE gemmNeon_F32x4one
+	gemmNeon_F32x4add:
+	CBZ R13, gemmNeon_F32x4store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -702,7 +699,7 @@ gemmNeon_form0:
 	WORD $0x4f9c134e // FMLA V14.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136f // FMLA V15.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows4store:
+	gemmNeon_F32x4store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -719,13 +716,13 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows4
+	TBNZ $0, R12, gemmNeon_F32x4
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows4
+	CBNZ R12, gemmNeon_F32x4
 	RET
-	gemmNeon_form0rows3:
+	gemmNeon_F32x3:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -744,8 +741,8 @@ gemmNeon_form0:
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows3rest
-	gemmNeon_form0rows3four:
+	BLT gemmNeon_F32x3rest
+	gemmNeon_F32x3four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -807,11 +804,11 @@ gemmNeon_form0:
 	WORD $0x4fba1beb // FMLA V11.4S, V31.4S, V26.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows3four
-	gemmNeon_form0rows3rest:
+	BGE gemmNeon_F32x3four
+	gemmNeon_F32x3rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows3add
-	gemmNeon_form0rows3one:
+	BEQ gemmNeon_F32x3add
+	gemmNeon_F32x3one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -831,9 +828,9 @@ gemmNeon_form0:
 	WORD $0x4f9a13eb // FMLA V11.4S, V31.4S, V26.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows3one
-	gemmNeon_form0rows3add:
-	CBZ R13, gemmNeon_form0rows3store
+	BNE gemmNeon_F32x3one
+	gemmNeon_F32x3add:
+	CBZ R13, gemmNeon_F32x3store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -859,7 +856,7 @@ gemmNeon_form0:
 	WORD $0x4f9c134a // FMLA V10.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136b // FMLA V11.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows3store:
+	gemmNeon_F32x3store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -873,13 +870,13 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows3
+	TBNZ $0, R12, gemmNeon_F32x3
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows3
+	CBNZ R12, gemmNeon_F32x3
 	RET
-	gemmNeon_form0rows2:
+	gemmNeon_F32x2:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	MOVD R7, R8
@@ -893,8 +890,8 @@ gemmNeon_form0:
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows2rest
-	gemmNeon_form0rows2four:
+	BLT gemmNeon_F32x2rest
+	gemmNeon_F32x2four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FLDPQ 0(R8), (F30, F31)
@@ -939,11 +936,11 @@ gemmNeon_form0:
 	WORD $0x4fb91be7 // FMLA V7.4S, V31.4S, V25.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows2four
-	gemmNeon_form0rows2rest:
+	BGE gemmNeon_F32x2four
+	gemmNeon_F32x2rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows2add
-	gemmNeon_form0rows2one:
+	BEQ gemmNeon_F32x2add
+	gemmNeon_F32x2one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FLDPQ 0(R8), (F30, F31)
@@ -958,9 +955,9 @@ gemmNeon_form0:
 	WORD $0x4f9913e7 // FMLA V7.4S, V31.4S, V25.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows2one
-	gemmNeon_form0rows2add:
-	CBZ R13, gemmNeon_form0rows2store
+	BNE gemmNeon_F32x2one
+	gemmNeon_F32x2add:
+	CBZ R13, gemmNeon_F32x2store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -978,7 +975,7 @@ gemmNeon_form0:
 	WORD $0x4f9c1346 // FMLA V6.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1367 // FMLA V7.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows2store:
+	gemmNeon_F32x2store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -989,13 +986,13 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows2
+	TBNZ $0, R12, gemmNeon_F32x2
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows2
+	CBNZ R12, gemmNeon_F32x2
 	RET
-	gemmNeon_form0rows1:
+	gemmNeon_F32x1:
 	MOVD gemm_a(R0), R1
 	MOVD R7, R8
 	MOVD gemm_k(R0), R9
@@ -1004,8 +1001,8 @@ gemmNeon_form0:
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
 	SUBS $4, R9
-	BLT gemmNeon_form0rows1rest
-	gemmNeon_form0rows1four:
+	BLT gemmNeon_F32x1rest
+	gemmNeon_F32x1four:
 	FMOVQ.P 16(R1), F24
 	FLDPQ 0(R8), (F30, F31)
 	WORD $0x4f9813c0 // FMLA V0.4S, V30.4S, V24.S[0]
@@ -1033,11 +1030,11 @@ gemmNeon_form0:
 	WORD $0x4fb81be3 // FMLA V3.4S, V31.4S, V24.S[3]
 	ADD $512, R8
 	SUBS $4, R9
-	BGE gemmNeon_form0rows1four
-	gemmNeon_form0rows1rest:
+	BGE gemmNeon_F32x1four
+	gemmNeon_F32x1rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form0rows1add
-	gemmNeon_form0rows1one:
+	BEQ gemmNeon_F32x1add
+	gemmNeon_F32x1one:
 	FMOVS.P 4(R1), F24
 	FLDPQ 0(R8), (F30, F31)
 	WORD $0x4f9813c0 // FMLA V0.4S, V30.4S, V24.S[0]
@@ -1047,9 +1044,9 @@ gemmNeon_form0:
 	WORD $0x4f9813e3 // FMLA V3.4S, V31.4S, V24.S[0]
 	ADD $128, R8
 	SUBS $1, R9
-	BNE gemmNeon_form0rows1one
-	gemmNeon_form0rows1add:
-	CBZ R13, gemmNeon_form0rows1store
+	BNE gemmNeon_F32x1one
+	gemmNeon_F32x1add:
+	CBZ R13, gemmNeon_F32x1store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -1059,7 +1056,7 @@ gemmNeon_form0:
 	WORD $0x4f9c1342 // FMLA V2.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1363 // FMLA V3.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form0rows1store:
+	gemmNeon_F32x1store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -1067,24 +1064,24 @@ gemmNeon_form0:
 	ADD $64, R10
 	ADD $64, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form0rows1
+	TBNZ $0, R12, gemmNeon_F32x1
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $128, R7
-	CBNZ R12, gemmNeon_form0rows1
+	CBNZ R12, gemmNeon_F32x1
 	RET
-gemmNeon_form1:
+gemmNeon_BF16:
 	CMP $1, R14
-	BEQ gemmNeon_form1rows1
+	BEQ gemmNeon_BF16x1
 	CMP $2, R14
-	BEQ gemmNeon_form1rows2
+	BEQ gemmNeon_BF16x2
 	CMP $3, R14
-	BEQ gemmNeon_form1rows3
+	BEQ gemmNeon_BF16x3
 	CMP $4, R14
-	BEQ gemmNeon_form1rows4
+	BEQ gemmNeon_BF16x4
 	CMP $5, R14
-	BEQ gemmNeon_form1rows5
-	gemmNeon_form1rows6:
+	BEQ gemmNeon_BF16x5
+	gemmNeon_BF16x6:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -1118,8 +1115,8 @@ gemmNeon_form1:
 	VEOR V22.B16, V22.B16, V22.B16
 	VEOR V23.B16, V23.B16, V23.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows6rest
-	gemmNeon_form1rows6four:
+	BLT gemmNeon_BF16x6rest
+	gemmNeon_BF16x6four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -1248,11 +1245,11 @@ gemmNeon_form1:
 	WORD $0x4fbd1bf7 // FMLA V23.4S, V31.4S, V29.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows6four
-	gemmNeon_form1rows6rest:
+	BGE gemmNeon_BF16x6four
+	gemmNeon_BF16x6rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows6add
-	gemmNeon_form1rows6one:
+	BEQ gemmNeon_BF16x6add
+	gemmNeon_BF16x6one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -1291,9 +1288,9 @@ gemmNeon_form1:
 	WORD $0x4f9d13f7 // FMLA V23.4S, V31.4S, V29.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows6one
-	gemmNeon_form1rows6add:
-	CBZ R13, gemmNeon_form1rows6store
+	BNE gemmNeon_BF16x6one
+	gemmNeon_BF16x6add:
+	CBZ R13, gemmNeon_BF16x6store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -1343,7 +1340,7 @@ gemmNeon_form1:
 	WORD $0x4f9c1356 // FMLA V22.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1377 // FMLA V23.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows6store:
+	gemmNeon_BF16x6store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -1366,13 +1363,13 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows6
+	TBNZ $0, R12, gemmNeon_BF16x6
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows6
+	CBNZ R12, gemmNeon_BF16x6
 	RET
-	gemmNeon_form1rows5:
+	gemmNeon_BF16x5:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -1401,8 +1398,8 @@ gemmNeon_form1:
 	VEOR V18.B16, V18.B16, V18.B16
 	VEOR V19.B16, V19.B16, V19.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows5rest
-	gemmNeon_form1rows5four:
+	BLT gemmNeon_BF16x5rest
+	gemmNeon_BF16x5four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -1514,11 +1511,11 @@ gemmNeon_form1:
 	WORD $0x4fbc1bf3 // FMLA V19.4S, V31.4S, V28.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows5four
-	gemmNeon_form1rows5rest:
+	BGE gemmNeon_BF16x5four
+	gemmNeon_BF16x5rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows5add
-	gemmNeon_form1rows5one:
+	BEQ gemmNeon_BF16x5add
+	gemmNeon_BF16x5one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -1552,9 +1549,9 @@ gemmNeon_form1:
 	WORD $0x4f9c13f3 // FMLA V19.4S, V31.4S, V28.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows5one
-	gemmNeon_form1rows5add:
-	CBZ R13, gemmNeon_form1rows5store
+	BNE gemmNeon_BF16x5one
+	gemmNeon_BF16x5add:
+	CBZ R13, gemmNeon_BF16x5store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -1596,7 +1593,7 @@ gemmNeon_form1:
 	WORD $0x4f9c1352 // FMLA V18.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1373 // FMLA V19.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows5store:
+	gemmNeon_BF16x5store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -1616,13 +1613,13 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows5
+	TBNZ $0, R12, gemmNeon_BF16x5
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows5
+	CBNZ R12, gemmNeon_BF16x5
 	RET
-	gemmNeon_form1rows4:
+	gemmNeon_BF16x4:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -1646,8 +1643,8 @@ gemmNeon_form1:
 	VEOR V14.B16, V14.B16, V14.B16
 	VEOR V15.B16, V15.B16, V15.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows4rest
-	gemmNeon_form1rows4four:
+	BLT gemmNeon_BF16x4rest
+	gemmNeon_BF16x4four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -1742,11 +1739,11 @@ gemmNeon_form1:
 	WORD $0x4fbb1bef // FMLA V15.4S, V31.4S, V27.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows4four
-	gemmNeon_form1rows4rest:
+	BGE gemmNeon_BF16x4four
+	gemmNeon_BF16x4rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows4add
-	gemmNeon_form1rows4one:
+	BEQ gemmNeon_BF16x4add
+	gemmNeon_BF16x4one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -1775,9 +1772,9 @@ gemmNeon_form1:
 	WORD $0x4f9b13ef // FMLA V15.4S, V31.4S, V27.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows4one
-	gemmNeon_form1rows4add:
-	CBZ R13, gemmNeon_form1rows4store
+	BNE gemmNeon_BF16x4one
+	gemmNeon_BF16x4add:
+	CBZ R13, gemmNeon_BF16x4store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -1811,7 +1808,7 @@ gemmNeon_form1:
 	WORD $0x4f9c134e // FMLA V14.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136f // FMLA V15.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows4store:
+	gemmNeon_BF16x4store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -1828,13 +1825,13 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows4
+	TBNZ $0, R12, gemmNeon_BF16x4
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows4
+	CBNZ R12, gemmNeon_BF16x4
 	RET
-	gemmNeon_form1rows3:
+	gemmNeon_BF16x3:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -1853,8 +1850,8 @@ gemmNeon_form1:
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows3rest
-	gemmNeon_form1rows3four:
+	BLT gemmNeon_BF16x3rest
+	gemmNeon_BF16x3four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -1932,11 +1929,11 @@ gemmNeon_form1:
 	WORD $0x4fba1beb // FMLA V11.4S, V31.4S, V26.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows3four
-	gemmNeon_form1rows3rest:
+	BGE gemmNeon_BF16x3four
+	gemmNeon_BF16x3rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows3add
-	gemmNeon_form1rows3one:
+	BEQ gemmNeon_BF16x3add
+	gemmNeon_BF16x3one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -1960,9 +1957,9 @@ gemmNeon_form1:
 	WORD $0x4f9a13eb // FMLA V11.4S, V31.4S, V26.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows3one
-	gemmNeon_form1rows3add:
-	CBZ R13, gemmNeon_form1rows3store
+	BNE gemmNeon_BF16x3one
+	gemmNeon_BF16x3add:
+	CBZ R13, gemmNeon_BF16x3store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -1988,7 +1985,7 @@ gemmNeon_form1:
 	WORD $0x4f9c134a // FMLA V10.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136b // FMLA V11.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows3store:
+	gemmNeon_BF16x3store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2002,13 +1999,13 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows3
+	TBNZ $0, R12, gemmNeon_BF16x3
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows3
+	CBNZ R12, gemmNeon_BF16x3
 	RET
-	gemmNeon_form1rows2:
+	gemmNeon_BF16x2:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	MOVD R7, R8
@@ -2022,8 +2019,8 @@ gemmNeon_form1:
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows2rest
-	gemmNeon_form1rows2four:
+	BLT gemmNeon_BF16x2rest
+	gemmNeon_BF16x2four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ 0(R8), F30
@@ -2084,11 +2081,11 @@ gemmNeon_form1:
 	WORD $0x4fb91be7 // FMLA V7.4S, V31.4S, V25.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows2four
-	gemmNeon_form1rows2rest:
+	BGE gemmNeon_BF16x2four
+	gemmNeon_BF16x2rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows2add
-	gemmNeon_form1rows2one:
+	BEQ gemmNeon_BF16x2add
+	gemmNeon_BF16x2one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVQ 0(R8), F30
@@ -2107,9 +2104,9 @@ gemmNeon_form1:
 	WORD $0x4f9913e7 // FMLA V7.4S, V31.4S, V25.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows2one
-	gemmNeon_form1rows2add:
-	CBZ R13, gemmNeon_form1rows2store
+	BNE gemmNeon_BF16x2one
+	gemmNeon_BF16x2add:
+	CBZ R13, gemmNeon_BF16x2store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -2127,7 +2124,7 @@ gemmNeon_form1:
 	WORD $0x4f9c1346 // FMLA V6.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1367 // FMLA V7.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows2store:
+	gemmNeon_BF16x2store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2138,13 +2135,13 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows2
+	TBNZ $0, R12, gemmNeon_BF16x2
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows2
+	CBNZ R12, gemmNeon_BF16x2
 	RET
-	gemmNeon_form1rows1:
+	gemmNeon_BF16x1:
 	MOVD gemm_a(R0), R1
 	MOVD R7, R8
 	MOVD gemm_k(R0), R9
@@ -2153,8 +2150,8 @@ gemmNeon_form1:
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
 	SUBS $4, R9
-	BLT gemmNeon_form1rows1rest
-	gemmNeon_form1rows1four:
+	BLT gemmNeon_BF16x1rest
+	gemmNeon_BF16x1four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ 0(R8), F30
 	WORD $0x6e613bdf // SHLL2 V31.4S, V30.8H, #16
@@ -2198,11 +2195,11 @@ gemmNeon_form1:
 	WORD $0x4fb81be3 // FMLA V3.4S, V31.4S, V24.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form1rows1four
-	gemmNeon_form1rows1rest:
+	BGE gemmNeon_BF16x1four
+	gemmNeon_BF16x1rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form1rows1add
-	gemmNeon_form1rows1one:
+	BEQ gemmNeon_BF16x1add
+	gemmNeon_BF16x1one:
 	FMOVS.P 4(R1), F24
 	FMOVQ 0(R8), F30
 	WORD $0x6e613bdf // SHLL2 V31.4S, V30.8H, #16
@@ -2216,9 +2213,9 @@ gemmNeon_form1:
 	WORD $0x4f9813e3 // FMLA V3.4S, V31.4S, V24.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form1rows1one
-	gemmNeon_form1rows1add:
-	CBZ R13, gemmNeon_form1rows1store
+	BNE gemmNeon_BF16x1one
+	gemmNeon_BF16x1add:
+	CBZ R13, gemmNeon_BF16x1store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -2228,7 +2225,7 @@ gemmNeon_form1:
 	WORD $0x4f9c1342 // FMLA V2.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1363 // FMLA V3.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form1rows1store:
+	gemmNeon_BF16x1store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2236,24 +2233,24 @@ gemmNeon_form1:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form1rows1
+	TBNZ $0, R12, gemmNeon_BF16x1
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form1rows1
+	CBNZ R12, gemmNeon_BF16x1
 	RET
-gemmNeon_form2:
+gemmNeon_F16:
 	CMP $1, R14
-	BEQ gemmNeon_form2rows1
+	BEQ gemmNeon_F16x1
 	CMP $2, R14
-	BEQ gemmNeon_form2rows2
+	BEQ gemmNeon_F16x2
 	CMP $3, R14
-	BEQ gemmNeon_form2rows3
+	BEQ gemmNeon_F16x3
 	CMP $4, R14
-	BEQ gemmNeon_form2rows4
+	BEQ gemmNeon_F16x4
 	CMP $5, R14
-	BEQ gemmNeon_form2rows5
-	gemmNeon_form2rows6:
+	BEQ gemmNeon_F16x5
+	gemmNeon_F16x6:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -2287,8 +2284,8 @@ gemmNeon_form2:
 	VEOR V22.B16, V22.B16, V22.B16
 	VEOR V23.B16, V23.B16, V23.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows6rest
-	gemmNeon_form2rows6four:
+	BLT gemmNeon_F16x6rest
+	gemmNeon_F16x6four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -2417,11 +2414,11 @@ gemmNeon_form2:
 	WORD $0x4fbd1bf7 // FMLA V23.4S, V31.4S, V29.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows6four
-	gemmNeon_form2rows6rest:
+	BGE gemmNeon_F16x6four
+	gemmNeon_F16x6rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows6add
-	gemmNeon_form2rows6one:
+	BEQ gemmNeon_F16x6add
+	gemmNeon_F16x6one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -2460,9 +2457,9 @@ gemmNeon_form2:
 	WORD $0x4f9d13f7 // FMLA V23.4S, V31.4S, V29.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows6one
-	gemmNeon_form2rows6add:
-	CBZ R13, gemmNeon_form2rows6store
+	BNE gemmNeon_F16x6one
+	gemmNeon_F16x6add:
+	CBZ R13, gemmNeon_F16x6store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -2512,7 +2509,7 @@ gemmNeon_form2:
 	WORD $0x4f9c1356 // FMLA V22.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1377 // FMLA V23.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows6store:
+	gemmNeon_F16x6store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2535,13 +2532,13 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows6
+	TBNZ $0, R12, gemmNeon_F16x6
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows6
+	CBNZ R12, gemmNeon_F16x6
 	RET
-	gemmNeon_form2rows5:
+	gemmNeon_F16x5:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -2570,8 +2567,8 @@ gemmNeon_form2:
 	VEOR V18.B16, V18.B16, V18.B16
 	VEOR V19.B16, V19.B16, V19.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows5rest
-	gemmNeon_form2rows5four:
+	BLT gemmNeon_F16x5rest
+	gemmNeon_F16x5four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -2683,11 +2680,11 @@ gemmNeon_form2:
 	WORD $0x4fbc1bf3 // FMLA V19.4S, V31.4S, V28.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows5four
-	gemmNeon_form2rows5rest:
+	BGE gemmNeon_F16x5four
+	gemmNeon_F16x5rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows5add
-	gemmNeon_form2rows5one:
+	BEQ gemmNeon_F16x5add
+	gemmNeon_F16x5one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -2721,9 +2718,9 @@ gemmNeon_form2:
 	WORD $0x4f9c13f3 // FMLA V19.4S, V31.4S, V28.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows5one
-	gemmNeon_form2rows5add:
-	CBZ R13, gemmNeon_form2rows5store
+	BNE gemmNeon_F16x5one
+	gemmNeon_F16x5add:
+	CBZ R13, gemmNeon_F16x5store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -2765,7 +2762,7 @@ gemmNeon_form2:
 	WORD $0x4f9c1352 // FMLA V18.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1373 // FMLA V19.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows5store:
+	gemmNeon_F16x5store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2785,13 +2782,13 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows5
+	TBNZ $0, R12, gemmNeon_F16x5
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows5
+	CBNZ R12, gemmNeon_F16x5
 	RET
-	gemmNeon_form2rows4:
+	gemmNeon_F16x4:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -2815,8 +2812,8 @@ gemmNeon_form2:
 	VEOR V14.B16, V14.B16, V14.B16
 	VEOR V15.B16, V15.B16, V15.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows4rest
-	gemmNeon_form2rows4four:
+	BLT gemmNeon_F16x4rest
+	gemmNeon_F16x4four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -2911,11 +2908,11 @@ gemmNeon_form2:
 	WORD $0x4fbb1bef // FMLA V15.4S, V31.4S, V27.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows4four
-	gemmNeon_form2rows4rest:
+	BGE gemmNeon_F16x4four
+	gemmNeon_F16x4rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows4add
-	gemmNeon_form2rows4one:
+	BEQ gemmNeon_F16x4add
+	gemmNeon_F16x4one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -2944,9 +2941,9 @@ gemmNeon_form2:
 	WORD $0x4f9b13ef // FMLA V15.4S, V31.4S, V27.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows4one
-	gemmNeon_form2rows4add:
-	CBZ R13, gemmNeon_form2rows4store
+	BNE gemmNeon_F16x4one
+	gemmNeon_F16x4add:
+	CBZ R13, gemmNeon_F16x4store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -2980,7 +2977,7 @@ gemmNeon_form2:
 	WORD $0x4f9c134e // FMLA V14.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136f // FMLA V15.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows4store:
+	gemmNeon_F16x4store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -2997,13 +2994,13 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows4
+	TBNZ $0, R12, gemmNeon_F16x4
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows4
+	CBNZ R12, gemmNeon_F16x4
 	RET
-	gemmNeon_form2rows3:
+	gemmNeon_F16x3:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	ADD R16, R2, R3
@@ -3022,8 +3019,8 @@ gemmNeon_form2:
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows3rest
-	gemmNeon_form2rows3four:
+	BLT gemmNeon_F16x3rest
+	gemmNeon_F16x3four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ.P 16(R3), F26
@@ -3101,11 +3098,11 @@ gemmNeon_form2:
 	WORD $0x4fba1beb // FMLA V11.4S, V31.4S, V26.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows3four
-	gemmNeon_form2rows3rest:
+	BGE gemmNeon_F16x3four
+	gemmNeon_F16x3rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows3add
-	gemmNeon_form2rows3one:
+	BEQ gemmNeon_F16x3add
+	gemmNeon_F16x3one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVS.P 4(R3), F26
@@ -3129,9 +3126,9 @@ gemmNeon_form2:
 	WORD $0x4f9a13eb // FMLA V11.4S, V31.4S, V26.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows3one
-	gemmNeon_form2rows3add:
-	CBZ R13, gemmNeon_form2rows3store
+	BNE gemmNeon_F16x3one
+	gemmNeon_F16x3add:
+	CBZ R13, gemmNeon_F16x3store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -3157,7 +3154,7 @@ gemmNeon_form2:
 	WORD $0x4f9c134a // FMLA V10.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c136b // FMLA V11.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows3store:
+	gemmNeon_F16x3store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -3171,13 +3168,13 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows3
+	TBNZ $0, R12, gemmNeon_F16x3
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows3
+	CBNZ R12, gemmNeon_F16x3
 	RET
-	gemmNeon_form2rows2:
+	gemmNeon_F16x2:
 	MOVD gemm_a(R0), R1
 	ADD R16, R1, R2
 	MOVD R7, R8
@@ -3191,8 +3188,8 @@ gemmNeon_form2:
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows2rest
-	gemmNeon_form2rows2four:
+	BLT gemmNeon_F16x2rest
+	gemmNeon_F16x2four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ.P 16(R2), F25
 	FMOVQ 0(R8), F30
@@ -3253,11 +3250,11 @@ gemmNeon_form2:
 	WORD $0x4fb91be7 // FMLA V7.4S, V31.4S, V25.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows2four
-	gemmNeon_form2rows2rest:
+	BGE gemmNeon_F16x2four
+	gemmNeon_F16x2rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows2add
-	gemmNeon_form2rows2one:
+	BEQ gemmNeon_F16x2add
+	gemmNeon_F16x2one:
 	FMOVS.P 4(R1), F24
 	FMOVS.P 4(R2), F25
 	FMOVQ 0(R8), F30
@@ -3276,9 +3273,9 @@ gemmNeon_form2:
 	WORD $0x4f9913e7 // FMLA V7.4S, V31.4S, V25.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows2one
-	gemmNeon_form2rows2add:
-	CBZ R13, gemmNeon_form2rows2store
+	BNE gemmNeon_F16x2one
+	gemmNeon_F16x2add:
+	CBZ R13, gemmNeon_F16x2store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -3296,7 +3293,7 @@ gemmNeon_form2:
 	WORD $0x4f9c1346 // FMLA V6.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1367 // FMLA V7.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows2store:
+	gemmNeon_F16x2store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -3307,13 +3304,13 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows2
+	TBNZ $0, R12, gemmNeon_F16x2
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows2
+	CBNZ R12, gemmNeon_F16x2
 	RET
-	gemmNeon_form2rows1:
+	gemmNeon_F16x1:
 	MOVD gemm_a(R0), R1
 	MOVD R7, R8
 	MOVD gemm_k(R0), R9
@@ -3322,8 +3319,8 @@ gemmNeon_form2:
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
 	SUBS $4, R9
-	BLT gemmNeon_form2rows1rest
-	gemmNeon_form2rows1four:
+	BLT gemmNeon_F16x1rest
+	gemmNeon_F16x1four:
 	FMOVQ.P 16(R1), F24
 	FMOVQ 0(R8), F30
 	WORD $0x4e217bdf // FCVTL2 V31.4S, V30.8H
@@ -3367,11 +3364,11 @@ gemmNeon_form2:
 	WORD $0x4fb81be3 // FMLA V3.4S, V31.4S, V24.S[3]
 	ADD $256, R8
 	SUBS $4, R9
-	BGE gemmNeon_form2rows1four
-	gemmNeon_form2rows1rest:
+	BGE gemmNeon_F16x1four
+	gemmNeon_F16x1rest:
 	ADDS $4, R9
-	BEQ gemmNeon_form2rows1add
-	gemmNeon_form2rows1one:
+	BEQ gemmNeon_F16x1add
+	gemmNeon_F16x1one:
 	FMOVS.P 4(R1), F24
 	FMOVQ 0(R8), F30
 	WORD $0x4e217bdf // FCVTL2 V31.4S, V30.8H
@@ -3385,9 +3382,9 @@ gemmNeon_form2:
 	WORD $0x4f9813e3 // FMLA V3.4S, V31.4S, V24.S[0]
 	ADD $64, R8
 	SUBS $1, R9
-	BNE gemmNeon_form2rows1one
-	gemmNeon_form2rows1add:
-	CBZ R13, gemmNeon_form2rows1store
+	BNE gemmNeon_F16x1one
+	gemmNeon_F16x1add:
+	CBZ R13, gemmNeon_F16x1store
 	MOVD R10, R14
 	FMOVS 0(R13), F28
 	FLDPQ 0(R14), (F24, F25)
@@ -3397,7 +3394,7 @@ gemmNeon_form2:
 	WORD $0x4f9c1342 // FMLA V2.4S, V26.4S, V28.S[0]
 	WORD $0x4f9c1363 // FMLA V3.4S, V27.4S, V28.S[0]
 	ADD R11, R14
-	gemmNeon_form2rows1store:
+	gemmNeon_F16x1store:
 	MOVD R10, R14
 	FSTPQ (F0, F1), 0(R14)
 	FSTPQ (F2, F3), 32(R14)
@@ -3405,11 +3402,11 @@ gemmNeon_form2:
 	ADD $64, R10
 	ADD $32, R7
 	SUBS $1, R12
-	TBNZ $0, R12, gemmNeon_form2rows1
+	TBNZ $0, R12, gemmNeon_F16x1
 	MOVD gemm_bStride(R0), R14
 	ADD R14<<2, R7
 	SUB $64, R7
-	CBNZ R12, gemmNeon_form2rows1
+	CBNZ R12, gemmNeon_F16x1
 	RET
 
 // func weighNeon(t *weigh)
@@ -3417,20 +3414,22 @@ TEXT ·weighNeon(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD weigh_columns(R0), R5
 	LSR $5, R5
-	MOVD $0x3f31725d, R16
+	MOVD $0x3f317216, R16
 	VDUP R16, V8.S4
-	MOVD $0x3e75edab, R16
+	MOVD $0x3e75feac, R16
 	VDUP R16, V9.S4
-	MOVD $0x3d648e73, R16
+	MOVD $0x3d634489, R16
 	VDUP R16, V10.S4
-	MOVD $0x3c13bc2a, R16
+	MOVD $0x3c1e85c9, R16
 	VDUP R16, V11.S4
-	MOVD $0x3af4ba7e, R16
+	MOVD $0x3aa36b26, R16
 	VDUP R16, V12.S4
-	MOVD $0x3f800000, R16
+	MOVD $0x3962a0bb, R16
 	VDUP R16, V13.S4
-	MOVD $0xc2fe0000, R16
+	MOVD $0x3f800000, R16
 	VDUP R16, V14.S4
+	MOVD $0xc2fe0000, R16
+	VDUP R16, V15.S4
 	MOVD weigh_scores(R0), R1
 	MOVD weigh_weights(R0), R2
 	MOVD weigh_rows(R0), R7
@@ -3465,7 +3464,7 @@ weighNeon_most:
 	WORD $0x4e22f400 // FMAX V0.4S, V0.4S, V2.4S
 	WORD $0x6e30f800 // FMAXV S0, V0.4S
 	FMOVS.P F0, 4(R10)
-	ADD $1024, R1
+	ADD $(4*const_flashKeys), R1
 	SUBS $1, R7
 	BNE weighNeon_top
 	MOVD weigh_scores(R0), R1
@@ -3481,8 +3480,8 @@ weighNeon_most:
 	WORD $0x4e23f423 // FMAX V3.4S, V1.4S, V3.4S
 	WORD $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
 	FSTPQ (F2, F3), (R8)
-	WORD $0x4e2ef400 // FMAX V0.4S, V0.4S, V14.4S
-	WORD $0x4e2ef421 // FMAX V1.4S, V1.4S, V14.4S
+	WORD $0x4e2ff400 // FMAX V0.4S, V0.4S, V15.4S
+	WORD $0x4e2ff421 // FMAX V1.4S, V1.4S, V15.4S
 	WORD $0x4e219804 // FRINTM V4.4S, V0.4S
 	WORD $0x4e219825 // FRINTM V5.4S, V1.4S
 	WORD $0x4ea4d400 // FSUB V0.4S, V0.4S, V4.4S
@@ -3491,34 +3490,38 @@ weighNeon_most:
 	WORD $0x4ea1b8a5 // FCVTZS V5.4S, V5.4S
 	VSHL $23, V4.S4, V4.S4
 	VSHL $23, V5.S4, V5.S4
-	VORR V12.B16, V12.B16, V16.B16
-	VORR V12.B16, V12.B16, V17.B16
-	VORR V11.B16, V11.B16, V20.B16
-	VORR V11.B16, V11.B16, V21.B16
+	VORR V13.B16, V13.B16, V16.B16
+	VORR V13.B16, V13.B16, V17.B16
+	VORR V12.B16, V12.B16, V20.B16
+	VORR V12.B16, V12.B16, V21.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
-	VORR V10.B16, V10.B16, V16.B16
-	VORR V10.B16, V10.B16, V17.B16
+	VORR V11.B16, V11.B16, V16.B16
+	VORR V11.B16, V11.B16, V17.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
-	VORR V9.B16, V9.B16, V20.B16
-	VORR V9.B16, V9.B16, V21.B16
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
-	VORR V8.B16, V8.B16, V16.B16
-	VORR V8.B16, V8.B16, V17.B16
+	VORR V9.B16, V9.B16, V16.B16
+	VORR V9.B16, V9.B16, V17.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
-	VORR V13.B16, V13.B16, V20.B16
-	VORR V13.B16, V13.B16, V21.B16
+	VORR V8.B16, V8.B16, V20.B16
+	VORR V8.B16, V8.B16, V21.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
-	VADD V4.S4, V20.S4, V20.S4
-	VADD V5.S4, V21.S4, V21.S4
-	FSTPQ (F20, F21), (R10)
+	VORR V14.B16, V14.B16, V16.B16
+	VORR V14.B16, V14.B16, V17.B16
+	VFMLA V0.S4, V20.S4, V16.S4
+	VFMLA V1.S4, V21.S4, V17.S4
+	VADD V4.S4, V16.S4, V16.S4
+	VADD V5.S4, V17.S4, V17.S4
+	FSTPQ (F16, F17), (R10)
 	FLDPQ (R9), (F0, F1)
-	WORD $0x6e34dc00 // FMUL V0.4S, V0.4S, V20.4S
-	WORD $0x6e35dc21 // FMUL V1.4S, V1.4S, V21.4S
+	WORD $0x6e30dc00 // FMUL V0.4S, V0.4S, V16.4S
+	WORD $0x6e31dc21 // FMUL V1.4S, V1.4S, V17.4S
 	FSTPQ (F0, F1), (R9)
 	MOVD weigh_scores(R0), R1
 	MOVD weigh_weights(R0), R2
@@ -3530,7 +3533,7 @@ weighNeon_row:
 	MOVD R1, R3
 	MOVD R2, R4
 	MOVD R5, R6
-	VLD1R.P 4(R8), [V15.S4]
+	VLD1R.P 4(R8), [V28.S4]
 	VEOR V24.B16, V24.B16, V24.B16
 	VEOR V25.B16, V25.B16, V25.B16
 	VEOR V26.B16, V26.B16, V26.B16
@@ -3538,14 +3541,14 @@ weighNeon_row:
 weighNeon_columns:
 	FLDPQ.P 32(R3), (F0, F1)
 	FLDPQ.P 32(R3), (F2, F3)
-	WORD $0x4eafd400 // FSUB V0.4S, V0.4S, V15.4S
-	WORD $0x4eafd421 // FSUB V1.4S, V1.4S, V15.4S
-	WORD $0x4eafd442 // FSUB V2.4S, V2.4S, V15.4S
-	WORD $0x4eafd463 // FSUB V3.4S, V3.4S, V15.4S
-	WORD $0x4e2ef400 // FMAX V0.4S, V0.4S, V14.4S
-	WORD $0x4e2ef421 // FMAX V1.4S, V1.4S, V14.4S
-	WORD $0x4e2ef442 // FMAX V2.4S, V2.4S, V14.4S
-	WORD $0x4e2ef463 // FMAX V3.4S, V3.4S, V14.4S
+	WORD $0x4ebcd400 // FSUB V0.4S, V0.4S, V28.4S
+	WORD $0x4ebcd421 // FSUB V1.4S, V1.4S, V28.4S
+	WORD $0x4ebcd442 // FSUB V2.4S, V2.4S, V28.4S
+	WORD $0x4ebcd463 // FSUB V3.4S, V3.4S, V28.4S
+	WORD $0x4e2ff400 // FMAX V0.4S, V0.4S, V15.4S
+	WORD $0x4e2ff421 // FMAX V1.4S, V1.4S, V15.4S
+	WORD $0x4e2ff442 // FMAX V2.4S, V2.4S, V15.4S
+	WORD $0x4e2ff463 // FMAX V3.4S, V3.4S, V15.4S
 	WORD $0x4e219804 // FRINTM V4.4S, V0.4S
 	WORD $0x4e219825 // FRINTM V5.4S, V1.4S
 	WORD $0x4e219846 // FRINTM V6.4S, V2.4S
@@ -3562,70 +3565,78 @@ weighNeon_columns:
 	VSHL $23, V5.S4, V5.S4
 	VSHL $23, V6.S4, V6.S4
 	VSHL $23, V7.S4, V7.S4
-	VORR V12.B16, V12.B16, V16.B16
-	VORR V12.B16, V12.B16, V17.B16
-	VORR V12.B16, V12.B16, V18.B16
-	VORR V12.B16, V12.B16, V19.B16
-	VORR V11.B16, V11.B16, V20.B16
-	VORR V11.B16, V11.B16, V21.B16
-	VORR V11.B16, V11.B16, V22.B16
-	VORR V11.B16, V11.B16, V23.B16
+	VORR V13.B16, V13.B16, V16.B16
+	VORR V13.B16, V13.B16, V17.B16
+	VORR V13.B16, V13.B16, V18.B16
+	VORR V13.B16, V13.B16, V19.B16
+	VORR V12.B16, V12.B16, V20.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VORR V12.B16, V12.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VORR V10.B16, V10.B16, V16.B16
-	VORR V10.B16, V10.B16, V17.B16
-	VORR V10.B16, V10.B16, V18.B16
-	VORR V10.B16, V10.B16, V19.B16
+	VORR V11.B16, V11.B16, V16.B16
+	VORR V11.B16, V11.B16, V17.B16
+	VORR V11.B16, V11.B16, V18.B16
+	VORR V11.B16, V11.B16, V19.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
 	VFMLA V2.S4, V22.S4, V18.S4
 	VFMLA V3.S4, V23.S4, V19.S4
-	VORR V9.B16, V9.B16, V20.B16
-	VORR V9.B16, V9.B16, V21.B16
-	VORR V9.B16, V9.B16, V22.B16
-	VORR V9.B16, V9.B16, V23.B16
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+	VORR V10.B16, V10.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VORR V8.B16, V8.B16, V16.B16
-	VORR V8.B16, V8.B16, V17.B16
-	VORR V8.B16, V8.B16, V18.B16
-	VORR V8.B16, V8.B16, V19.B16
+	VORR V9.B16, V9.B16, V16.B16
+	VORR V9.B16, V9.B16, V17.B16
+	VORR V9.B16, V9.B16, V18.B16
+	VORR V9.B16, V9.B16, V19.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
 	VFMLA V2.S4, V22.S4, V18.S4
 	VFMLA V3.S4, V23.S4, V19.S4
-	VORR V13.B16, V13.B16, V20.B16
-	VORR V13.B16, V13.B16, V21.B16
-	VORR V13.B16, V13.B16, V22.B16
-	VORR V13.B16, V13.B16, V23.B16
+	VORR V8.B16, V8.B16, V20.B16
+	VORR V8.B16, V8.B16, V21.B16
+	VORR V8.B16, V8.B16, V22.B16
+	VORR V8.B16, V8.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VADD V4.S4, V20.S4, V20.S4
-	VADD V5.S4, V21.S4, V21.S4
-	VADD V6.S4, V22.S4, V22.S4
-	VADD V7.S4, V23.S4, V23.S4
-	WORD $0x4e34d718 // FADD V24.4S, V24.4S, V20.4S
-	WORD $0x4e35d739 // FADD V25.4S, V25.4S, V21.4S
-	WORD $0x4e36d75a // FADD V26.4S, V26.4S, V22.4S
-	WORD $0x4e37d77b // FADD V27.4S, V27.4S, V23.4S
-	FSTPQ.P (F20, F21), 32(R4)
-	FSTPQ.P (F22, F23), 32(R4)
+	VORR V14.B16, V14.B16, V16.B16
+	VORR V14.B16, V14.B16, V17.B16
+	VORR V14.B16, V14.B16, V18.B16
+	VORR V14.B16, V14.B16, V19.B16
+	VFMLA V0.S4, V20.S4, V16.S4
+	VFMLA V1.S4, V21.S4, V17.S4
+	VFMLA V2.S4, V22.S4, V18.S4
+	VFMLA V3.S4, V23.S4, V19.S4
+	VADD V4.S4, V16.S4, V16.S4
+	VADD V5.S4, V17.S4, V17.S4
+	VADD V6.S4, V18.S4, V18.S4
+	VADD V7.S4, V19.S4, V19.S4
+	WORD $0x4e30d718 // FADD V24.4S, V24.4S, V16.4S
+	WORD $0x4e31d739 // FADD V25.4S, V25.4S, V17.4S
+	WORD $0x4e32d75a // FADD V26.4S, V26.4S, V18.4S
+	WORD $0x4e33d77b // FADD V27.4S, V27.4S, V19.4S
+	FSTPQ.P (F16, F17), 32(R4)
+	FSTPQ.P (F18, F19), 32(R4)
 	FLDPQ.P 32(R3), (F0, F1)
 	FLDPQ.P 32(R3), (F2, F3)
-	WORD $0x4eafd400 // FSUB V0.4S, V0.4S, V15.4S
-	WORD $0x4eafd421 // FSUB V1.4S, V1.4S, V15.4S
-	WORD $0x4eafd442 // FSUB V2.4S, V2.4S, V15.4S
-	WORD $0x4eafd463 // FSUB V3.4S, V3.4S, V15.4S
-	WORD $0x4e2ef400 // FMAX V0.4S, V0.4S, V14.4S
-	WORD $0x4e2ef421 // FMAX V1.4S, V1.4S, V14.4S
-	WORD $0x4e2ef442 // FMAX V2.4S, V2.4S, V14.4S
-	WORD $0x4e2ef463 // FMAX V3.4S, V3.4S, V14.4S
+	WORD $0x4ebcd400 // FSUB V0.4S, V0.4S, V28.4S
+	WORD $0x4ebcd421 // FSUB V1.4S, V1.4S, V28.4S
+	WORD $0x4ebcd442 // FSUB V2.4S, V2.4S, V28.4S
+	WORD $0x4ebcd463 // FSUB V3.4S, V3.4S, V28.4S
+	WORD $0x4e2ff400 // FMAX V0.4S, V0.4S, V15.4S
+	WORD $0x4e2ff421 // FMAX V1.4S, V1.4S, V15.4S
+	WORD $0x4e2ff442 // FMAX V2.4S, V2.4S, V15.4S
+	WORD $0x4e2ff463 // FMAX V3.4S, V3.4S, V15.4S
 	WORD $0x4e219804 // FRINTM V4.4S, V0.4S
 	WORD $0x4e219825 // FRINTM V5.4S, V1.4S
 	WORD $0x4e219846 // FRINTM V6.4S, V2.4S
@@ -3642,60 +3653,68 @@ weighNeon_columns:
 	VSHL $23, V5.S4, V5.S4
 	VSHL $23, V6.S4, V6.S4
 	VSHL $23, V7.S4, V7.S4
-	VORR V12.B16, V12.B16, V16.B16
-	VORR V12.B16, V12.B16, V17.B16
-	VORR V12.B16, V12.B16, V18.B16
-	VORR V12.B16, V12.B16, V19.B16
-	VORR V11.B16, V11.B16, V20.B16
-	VORR V11.B16, V11.B16, V21.B16
-	VORR V11.B16, V11.B16, V22.B16
-	VORR V11.B16, V11.B16, V23.B16
+	VORR V13.B16, V13.B16, V16.B16
+	VORR V13.B16, V13.B16, V17.B16
+	VORR V13.B16, V13.B16, V18.B16
+	VORR V13.B16, V13.B16, V19.B16
+	VORR V12.B16, V12.B16, V20.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VORR V12.B16, V12.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VORR V10.B16, V10.B16, V16.B16
-	VORR V10.B16, V10.B16, V17.B16
-	VORR V10.B16, V10.B16, V18.B16
-	VORR V10.B16, V10.B16, V19.B16
+	VORR V11.B16, V11.B16, V16.B16
+	VORR V11.B16, V11.B16, V17.B16
+	VORR V11.B16, V11.B16, V18.B16
+	VORR V11.B16, V11.B16, V19.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
 	VFMLA V2.S4, V22.S4, V18.S4
 	VFMLA V3.S4, V23.S4, V19.S4
-	VORR V9.B16, V9.B16, V20.B16
-	VORR V9.B16, V9.B16, V21.B16
-	VORR V9.B16, V9.B16, V22.B16
-	VORR V9.B16, V9.B16, V23.B16
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+	VORR V10.B16, V10.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VORR V8.B16, V8.B16, V16.B16
-	VORR V8.B16, V8.B16, V17.B16
-	VORR V8.B16, V8.B16, V18.B16
-	VORR V8.B16, V8.B16, V19.B16
+	VORR V9.B16, V9.B16, V16.B16
+	VORR V9.B16, V9.B16, V17.B16
+	VORR V9.B16, V9.B16, V18.B16
+	VORR V9.B16, V9.B16, V19.B16
 	VFMLA V0.S4, V20.S4, V16.S4
 	VFMLA V1.S4, V21.S4, V17.S4
 	VFMLA V2.S4, V22.S4, V18.S4
 	VFMLA V3.S4, V23.S4, V19.S4
-	VORR V13.B16, V13.B16, V20.B16
-	VORR V13.B16, V13.B16, V21.B16
-	VORR V13.B16, V13.B16, V22.B16
-	VORR V13.B16, V13.B16, V23.B16
+	VORR V8.B16, V8.B16, V20.B16
+	VORR V8.B16, V8.B16, V21.B16
+	VORR V8.B16, V8.B16, V22.B16
+	VORR V8.B16, V8.B16, V23.B16
 	VFMLA V0.S4, V16.S4, V20.S4
 	VFMLA V1.S4, V17.S4, V21.S4
 	VFMLA V2.S4, V18.S4, V22.S4
 	VFMLA V3.S4, V19.S4, V23.S4
-	VADD V4.S4, V20.S4, V20.S4
-	VADD V5.S4, V21.S4, V21.S4
-	VADD V6.S4, V22.S4, V22.S4
-	VADD V7.S4, V23.S4, V23.S4
-	WORD $0x4e34d718 // FADD V24.4S, V24.4S, V20.4S
-	WORD $0x4e35d739 // FADD V25.4S, V25.4S, V21.4S
-	WORD $0x4e36d75a // FADD V26.4S, V26.4S, V22.4S
-	WORD $0x4e37d77b // FADD V27.4S, V27.4S, V23.4S
-	FSTPQ.P (F20, F21), 32(R4)
-	FSTPQ.P (F22, F23), 32(R4)
+	VORR V14.B16, V14.B16, V16.B16
+	VORR V14.B16, V14.B16, V17.B16
+	VORR V14.B16, V14.B16, V18.B16
+	VORR V14.B16, V14.B16, V19.B16
+	VFMLA V0.S4, V20.S4, V16.S4
+	VFMLA V1.S4, V21.S4, V17.S4
+	VFMLA V2.S4, V22.S4, V18.S4
+	VFMLA V3.S4, V23.S4, V19.S4
+	VADD V4.S4, V16.S4, V16.S4
+	VADD V5.S4, V17.S4, V17.S4
+	VADD V6.S4, V18.S4, V18.S4
+	VADD V7.S4, V19.S4, V19.S4
+	WORD $0x4e30d718 // FADD V24.4S, V24.4S, V16.4S
+	WORD $0x4e31d739 // FADD V25.4S, V25.4S, V17.4S
+	WORD $0x4e32d75a // FADD V26.4S, V26.4S, V18.4S
+	WORD $0x4e33d77b // FADD V27.4S, V27.4S, V19.4S
+	FSTPQ.P (F16, F17), 32(R4)
+	FSTPQ.P (F18, F19), 32(R4)
 	SUBS $1, R6
 	BNE weighNeon_columns
 	WORD $0x4e39d718 // FADD V24.4S, V24.4S, V25.4S
@@ -3706,8 +3725,8 @@ weighNeon_columns:
 	FMOVS (R9), F0
 	WORD $0x4e38d400 // FADD V0.4S, V0.4S, V24.4S
 	FMOVS.P F0, 4(R9)
-	ADD $1024, R1
-	ADD $1024, R2
+	ADD $(4*const_flashKeys), R1
+	ADD $(4*const_flashKeys), R2
 	SUBS $1, R7
 	BNE weighNeon_row
 	RET
@@ -3720,11 +3739,12 @@ TEXT ·packKeysNeon(SB), NOSPLIT, $0-8
 	MOVD rowPanel_n(R0), R3
 	MOVD rowPanel_dst(R0), R4
 	MOVD rowPanel_form(R0), R9
-	CBNZ R9, packKeysNeon_form1
-	packKeysNeon_form0:
+	CMP $const_formBF16, R9
+	BEQ packKeysNeon_BF16
+	packKeysNeon_F32:
 	SUBS $4, R3
-	BLT packKeysNeon_form0end
-	packKeysNeon_form0chunk:
+	BLT packKeysNeon_F32end
+	packKeysNeon_F32chunk:
 	MOVD $rowPanel_at(R0), R6
 	ADD R1, R2, R9
 	MOVD.P 8(R6), R10
@@ -3922,13 +3942,13 @@ TEXT ·packKeysNeon(SB), NOSPLIT, $0-8
 	ADD $512, R4
 	ADD $16, R2
 	SUBS $4, R3
-	BGE packKeysNeon_form0chunk
-	packKeysNeon_form0end:
+	BGE packKeysNeon_F32chunk
+	packKeysNeon_F32end:
 	RET
-	packKeysNeon_form1:
+	packKeysNeon_BF16:
 	SUBS $4, R3
-	BLT packKeysNeon_form1end
-	packKeysNeon_form1chunk:
+	BLT packKeysNeon_BF16end
+	packKeysNeon_BF16chunk:
 	MOVD $rowPanel_at(R0), R6
 	ADD R1, R2, R9
 	MOVD.P 8(R6), R10
@@ -4158,8 +4178,8 @@ TEXT ·packKeysNeon(SB), NOSPLIT, $0-8
 	ADD $512, R4
 	ADD $8, R2
 	SUBS $4, R3
-	BGE packKeysNeon_form1chunk
-	packKeysNeon_form1end:
+	BGE packKeysNeon_BF16chunk
+	packKeysNeon_BF16end:
 	RET
 
 // func packValuesNeon(t *rowPanel)
@@ -4170,21 +4190,22 @@ TEXT ·packValuesNeon(SB), NOSPLIT, $0-8
 	MOVD rowPanel_n(R0), R3
 	MOVD rowPanel_dst(R0), R4
 	MOVD rowPanel_form(R0), R9
-	CBNZ R9, packValuesNeon_form1
-	packValuesNeon_form0:
+	CMP $const_formBF16, R9
+	BEQ packValuesNeon_BF16
+	packValuesNeon_F32:
 	MOVD $0x7fffffff, R16
 	VDUP R16, V7.S4
 	MOVD $rowPanel_most(R0), R10
 	FMOVQ (R10), F6
 	MOVD $8, R8
 	SUBS $4, R3
-	BLT packValuesNeon_form0end
-	packValuesNeon_form0chunk:
+	BLT packValuesNeon_F32end
+	packValuesNeon_F32chunk:
 	MOVD $rowPanel_at(R0), R6
 	ADD R1, R2, R9
 	MOVD R4, R5
 	MOVD $32, R7
-	packValuesNeon_form0row:
+	packValuesNeon_F32row:
 	MOVD.P 8(R6), R10
 	ADD R9, R10
 	FMOVQ (R10), F0
@@ -4193,36 +4214,36 @@ TEXT ·packValuesNeon(SB), NOSPLIT, $0-8
 	VAND V7.B16, V0.B16, V0.B16
 	VUMAX V0.S4, V6.S4, V6.S4
 	SUBS $1, R7
-	BNE packValuesNeon_form0row
+	BNE packValuesNeon_F32row
 	ADD $16, R4
 	SUBS $1, R8
-	BNE packValuesNeon_form0within
+	BNE packValuesNeon_F32within
 	MOVD $8, R8
 	MOVD rowPanel_stride(R0), R10
 	ADD R10<<2, R4
 	SUB $128, R4
-	packValuesNeon_form0within:
+	packValuesNeon_F32within:
 	ADD $16, R2
 	SUBS $4, R3
-	BGE packValuesNeon_form0chunk
-	packValuesNeon_form0end:
+	BGE packValuesNeon_F32chunk
+	packValuesNeon_F32end:
 	MOVD $rowPanel_most(R0), R10
 	FMOVQ F6, (R10)
 	RET
-	packValuesNeon_form1:
+	packValuesNeon_BF16:
 	MOVD $0x7fffffff, R16
 	VDUP R16, V7.S4
 	MOVD $rowPanel_most(R0), R10
 	FMOVQ (R10), F6
 	MOVD $8, R8
 	SUBS $4, R3
-	BLT packValuesNeon_form1end
-	packValuesNeon_form1chunk:
+	BLT packValuesNeon_BF16end
+	packValuesNeon_BF16chunk:
 	MOVD $rowPanel_at(R0), R6
 	ADD R1, R2, R9
 	MOVD R4, R5
 	MOVD $32, R7
-	packValuesNeon_form1row:
+	packValuesNeon_BF16row:
 	MOVD.P 8(R6), R10
 	ADD R9, R10
 	FMOVD (R10), F0
@@ -4232,19 +4253,19 @@ TEXT ·packValuesNeon(SB), NOSPLIT, $0-8
 	VAND V7.B16, V0.B16, V0.B16
 	VUMAX V0.S4, V6.S4, V6.S4
 	SUBS $1, R7
-	BNE packValuesNeon_form1row
+	BNE packValuesNeon_BF16row
 	ADD $16, R4
 	SUBS $1, R8
-	BNE packValuesNeon_form1within
+	BNE packValuesNeon_BF16within
 	MOVD $8, R8
 	MOVD rowPanel_stride(R0), R10
 	ADD R10<<2, R4
 	SUB $128, R4
-	packValuesNeon_form1within:
+	packValuesNeon_BF16within:
 	ADD $8, R2
 	SUBS $4, R3
-	BGE packValuesNeon_form1chunk
-	packValuesNeon_form1end:
+	BGE packValuesNeon_BF16chunk
+	packValuesNeon_BF16end:
 	MOVD $rowPanel_most(R0), R10
 	FMOVQ F6, (R10)
 	RET

@@ -33,6 +33,7 @@ func (f *fmaSet) mul(w *Matrix, dst []float32, stride int, x []float32, rows, fr
 // mulTile multiplies a few rows by panel p. A panel of fewer than 32 columns goes through a copy.
 func (f *fmaSet) mulTile(t gemm, w *Matrix, p int, dst []float32, stride int, x []float32) {
 	var copied [mulRows * PanelColumns]float32
+	ones := [mulRows]float32{1, 1, 1, 1, 1, 1, 1, 1}
 	t.c, t.cStride = dst, stride
 	cols := w.columns(p)
 	if cols < PanelColumns {
@@ -50,5 +51,3 @@ func (f *fmaSet) mulTile(t gemm, w *Matrix, p int, dst []float32, stride int, x 
 		copy(dst[r*stride:][:cols], copied[r*PanelColumns:])
 	}
 }
-
-var ones = [mulRows]float32{1, 1, 1, 1, 1, 1, 1, 1}

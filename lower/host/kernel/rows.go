@@ -57,10 +57,11 @@ func (v *vecSet) scatterAdd(y []float32, stride int, x []float32, xStride, n int
 	} else {
 		w = w[:len(rows)]
 	}
-	v.rowwise(vecScatterAdd, &vecArgs{
-		dst: y, x: x[:(len(rows)-1)*xStride+n], y: w, index: rows, n: n, rows: len(rows),
-		xStride: 4 * xStride, yStride: step, indexStride: 4 * stride,
-	})
+	last := len(rows) - 1
+	a := vecArgs{dst: y, x: x[:last*xStride+n], y: w, index: rows, n: n, rows: last, xStride: 4 * xStride, yStride: step, indexStride: 4 * stride}
+	v.rowwise(vecScatterAhead, &a)
+	a.x, a.y, a.index, a.rows = x[last*xStride:], w[len(w)-1:], rows[last:], 1
+	v.rowwise(vecScatterAdd, &a)
 }
 
 // CopyColumns copies n values of each of the rows whose starts are dstStride and

@@ -25,8 +25,9 @@ func TestTileUnpacked(t *testing.T) {
 			for _, rows := range []int{7, 8, 13, 19, 31, 41, tileRowsMax} {
 				const stride = PanelColumns + 1
 				m, x := exact(d, PanelColumns, k, rows, blocks)
+				largest := slices.Max(m.Q)
 				for i := range k {
-					m.Q[i], x[i] = slices.Max(m.Q), 129
+					m.Q[i], x[i] = largest, 129
 				}
 				w := packOf(t, m)
 				want, got := filled(rows*stride, canary), filled(rows*stride, canary)

@@ -55,6 +55,7 @@ const (
 	vecQuantize     // rows: bytes = codes of x, scales = their scale, infinite where x is not finite
 	vecConv         // rows: dst += x*y of each tap, of which heads has the number
 	vecScatterAdd   // rows: row index[i] of dst += x * the first of y
+	vecScatterAhead // the same, where one more index follows: it fetches rows before their turn
 	vecRotateHalves // rows: heads of n pairs of x and y, to dst and dst2, by index[i]*freq quarter turns times scale
 	vecRotatePairs  // rows: heads of pairs in x: freq is that of each element, negative of each first
 	vecEncodeBF16   // bytes = x

@@ -1080,6 +1080,60 @@ vecScatterAddAVX512_done2:
 	VZEROUPPER
 	RET
 
+TEXT ScatterAheadAVX512<>(SB), NOSPLIT, $0-16
+	MOVQ vecArgs_n(AX), R8
+	MOVQ R8, CX
+	ANDQ $-16, R8
+	ANDQ $15, CX
+	MOVL $1, DX
+	SHLL CX, DX
+	DECL DX
+	KMOVW DX, K1
+	MOVQ vecArgs_dst(AX), SI
+	MOVQ vecArgs_x(AX), DI
+	MOVQ vecArgs_y(AX), BX
+	MOVQ vecArgs_dst(AX), R9
+	MOVQ vecArgs_index(AX), R10
+	MOVQ vecArgs_rows(AX), R11
+vecScatterAheadAVX512_times1:
+	VBROADCASTSS (BX), Z0
+	MOVLQSX (R10), SI
+	IMULQ vecArgs_indexStride(AX), SI
+	ADDQ vecArgs_dst(AX), SI
+	ADDQ $4, R10
+	MOVLQSX (R10), R9
+	IMULQ vecArgs_indexStride(AX), R9
+	ADDQ vecArgs_dst(AX), R9
+	XORL DX, DX
+	TESTQ R8, R8
+	JEQ vecScatterAheadAVX512_rest2
+vecScatterAheadAVX512_each2:
+	PREFETCHT0 (R9)(DX*4)
+	VMOVUPS (DI)(DX*4), Z1
+	VMOVUPS (SI)(DX*4), Z2
+	VMULPS Z0, Z1, Z1
+	VADDPS Z1, Z2, Z1
+	VMOVUPS Z1, (SI)(DX*4)
+	ADDQ $16, DX
+	CMPQ DX, R8
+	JLT vecScatterAheadAVX512_each2
+vecScatterAheadAVX512_rest2:
+	CMPQ R8, vecArgs_n(AX)
+	JEQ vecScatterAheadAVX512_done2
+	PREFETCHT0 (R9)(DX*4)
+	VMOVUPS.Z (DI)(DX*4), K1, Z1
+	VMOVUPS.Z (SI)(DX*4), K1, Z2
+	VMULPS Z0, Z1, Z1
+	VADDPS Z1, Z2, Z1
+	VMOVUPS Z1, K1, (SI)(DX*4)
+vecScatterAheadAVX512_done2:
+	ADDQ vecArgs_xStride(AX), DI
+	ADDQ vecArgs_yStride(AX), BX
+	DECQ R11
+	JNE vecScatterAheadAVX512_times1
+	VZEROUPPER
+	RET
+
 TEXT RotateHalvesAVX512<>(SB), NOSPLIT, $0-16
 	MOVQ vecArgs_n(AX), R8
 	MOVQ R8, CX
@@ -1666,13 +1720,14 @@ vecDecodeF16AVX512_done1:
 	DATA vecAVX512Kernels<>+const_vecQuantize*8(SB)/8, $QuantizeAVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecConv*8(SB)/8, $ConvAVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecScatterAdd*8(SB)/8, $ScatterAddAVX512<>(SB)
+	DATA vecAVX512Kernels<>+const_vecScatterAhead*8(SB)/8, $ScatterAheadAVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecRotateHalves*8(SB)/8, $RotateHalvesAVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecRotatePairs*8(SB)/8, $RotatePairsAVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecEncodeBF16*8(SB)/8, $EncodeBF16AVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecEncodeF16*8(SB)/8, $EncodeF16AVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecDecodeBF16*8(SB)/8, $DecodeBF16AVX512<>(SB)
 	DATA vecAVX512Kernels<>+const_vecDecodeF16*8(SB)/8, $DecodeF16AVX512<>(SB)
-	GLOBL vecAVX512Kernels<>(SB), RODATA, $200
+	GLOBL vecAVX512Kernels<>(SB), RODATA, $208
 
 // func vecAVX512(k vecKernel, a *vecArgs)
 TEXT ·vecAVX512(SB), NOSPLIT, $0-16
@@ -2810,6 +2865,59 @@ vecScatterAddAVX2_done2:
 	VZEROUPPER
 	RET
 
+TEXT ScatterAheadAVX2<>(SB), NOSPLIT, $0-16
+	MOVQ vecArgs_n(AX), R8
+	MOVQ R8, CX
+	ANDQ $-8, R8
+	ANDQ $7, CX
+	NEGQ CX
+	LEAQ vecRest<>+32(SB), DX
+	VMOVUPS (DX)(CX*4), Y15
+	MOVQ vecArgs_dst(AX), SI
+	MOVQ vecArgs_x(AX), DI
+	MOVQ vecArgs_y(AX), BX
+	MOVQ vecArgs_dst(AX), R9
+	MOVQ vecArgs_index(AX), R10
+	MOVQ vecArgs_rows(AX), R11
+vecScatterAheadAVX2_times1:
+	VBROADCASTSS (BX), Y0
+	MOVLQSX (R10), SI
+	IMULQ vecArgs_indexStride(AX), SI
+	ADDQ vecArgs_dst(AX), SI
+	ADDQ $4, R10
+	MOVLQSX (R10), R9
+	IMULQ vecArgs_indexStride(AX), R9
+	ADDQ vecArgs_dst(AX), R9
+	XORL DX, DX
+	TESTQ R8, R8
+	JEQ vecScatterAheadAVX2_rest2
+vecScatterAheadAVX2_each2:
+	PREFETCHT0 (R9)(DX*4)
+	VMOVUPS (DI)(DX*4), Y1
+	VMOVUPS (SI)(DX*4), Y2
+	VMULPS Y0, Y1, Y1
+	VADDPS Y1, Y2, Y1
+	VMOVUPS Y1, (SI)(DX*4)
+	ADDQ $8, DX
+	CMPQ DX, R8
+	JLT vecScatterAheadAVX2_each2
+vecScatterAheadAVX2_rest2:
+	CMPQ R8, vecArgs_n(AX)
+	JEQ vecScatterAheadAVX2_done2
+	PREFETCHT0 (R9)(DX*4)
+	VMASKMOVPS (DI)(DX*4), Y15, Y1
+	VMASKMOVPS (SI)(DX*4), Y15, Y2
+	VMULPS Y0, Y1, Y1
+	VADDPS Y1, Y2, Y1
+	VMASKMOVPS Y1, Y15, (SI)(DX*4)
+vecScatterAheadAVX2_done2:
+	ADDQ vecArgs_xStride(AX), DI
+	ADDQ vecArgs_yStride(AX), BX
+	DECQ R11
+	JNE vecScatterAheadAVX2_times1
+	VZEROUPPER
+	RET
+
 TEXT RotateHalvesAVX2<>(SB), NOSPLIT, $0-16
 	MOVQ vecArgs_n(AX), R8
 	MOVQ R8, CX
@@ -3456,13 +3564,14 @@ vecDecodeF16AVX2_done1:
 	DATA vecAVX2Kernels<>+const_vecQuantize*8(SB)/8, $QuantizeAVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecConv*8(SB)/8, $ConvAVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecScatterAdd*8(SB)/8, $ScatterAddAVX2<>(SB)
+	DATA vecAVX2Kernels<>+const_vecScatterAhead*8(SB)/8, $ScatterAheadAVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecRotateHalves*8(SB)/8, $RotateHalvesAVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecRotatePairs*8(SB)/8, $RotatePairsAVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecEncodeBF16*8(SB)/8, $EncodeBF16AVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecEncodeF16*8(SB)/8, $EncodeF16AVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecDecodeBF16*8(SB)/8, $DecodeBF16AVX2<>(SB)
 	DATA vecAVX2Kernels<>+const_vecDecodeF16*8(SB)/8, $DecodeF16AVX2<>(SB)
-	GLOBL vecAVX2Kernels<>(SB), RODATA, $200
+	GLOBL vecAVX2Kernels<>(SB), RODATA, $208
 
 // func vecAVX2(k vecKernel, a *vecArgs)
 TEXT ·vecAVX2(SB), NOSPLIT, $0-16

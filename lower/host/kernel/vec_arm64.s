@@ -1800,6 +1800,92 @@ vecScatterAddNEON_done2:
 	BNE vecScatterAddNEON_times1
 	RET
 
+TEXT ScatterAheadNEON<>(SB), NOSPLIT, $0-16
+	MOVD vecArgs_n(R0), R1
+	AND $3, R1, R2
+	LSR $2, R1
+	MOVD vecArgs_dst(R0), R6
+	MOVD vecArgs_x(R0), R8
+	MOVD vecArgs_y(R0), R10
+	MOVD vecArgs_dst(R0), R12
+	MOVD vecArgs_index(R0), R14
+	MOVD vecArgs_rows(R0), R19
+vecScatterAheadNEON_times1:
+	VLD1R (R10), [V0.S4]
+	MOVW (R14), R6
+	MOVD vecArgs_indexStride(R0), R4
+	MUL R4, R6
+	MOVD vecArgs_dst(R0), R4
+	ADD R4, R6
+	ADD $4, R14
+	MOVW (R14), R12
+	MOVD vecArgs_indexStride(R0), R4
+	MUL R4, R12
+	MOVD vecArgs_dst(R0), R4
+	ADD R4, R12
+	MOVD R6, R7
+	MOVD R8, R9
+	MOVD R12, R13
+	MOVD R1, R3
+	CBZ R3, vecScatterAheadNEON_rest2
+vecScatterAheadNEON_each2:
+	PRFM (R13), PLDL1KEEP
+	FMOVQ (R9), F1
+	FMOVQ (R7), F2
+	WORD $0x6e20dc21 // FMUL.4S V1 V1 V0
+	WORD $0x4e21d441 // FADD.4S V1 V2 V1
+	FMOVQ F1, (R7)
+	ADD $16, R7
+	ADD $16, R9
+	ADD $16, R13
+	SUBS $1, R3
+	BNE vecScatterAheadNEON_each2
+vecScatterAheadNEON_rest2:
+	CBZ R2, vecScatterAheadNEON_done2
+	PRFM (R13), PLDL1KEEP
+	WORD $0x6e211c21 // EOR V1 V1 V1
+	MOVD R9, R5
+	TBNZ $1, R2, vecScatterAheadNEON_two3
+	VLD1 (R5), V1.S[0]
+	JMP vecScatterAheadNEON_moved3
+vecScatterAheadNEON_two3:
+	VLD1 (R5), V1.D[0]
+	TBZ $0, R2, vecScatterAheadNEON_moved3
+	ADD $8, R5
+	VLD1 (R5), V1.S[2]
+vecScatterAheadNEON_moved3:
+	WORD $0x6e221c42 // EOR V2 V2 V2
+	MOVD R7, R5
+	TBNZ $1, R2, vecScatterAheadNEON_two4
+	VLD1 (R5), V2.S[0]
+	JMP vecScatterAheadNEON_moved4
+vecScatterAheadNEON_two4:
+	VLD1 (R5), V2.D[0]
+	TBZ $0, R2, vecScatterAheadNEON_moved4
+	ADD $8, R5
+	VLD1 (R5), V2.S[2]
+vecScatterAheadNEON_moved4:
+	WORD $0x6e20dc21 // FMUL.4S V1 V1 V0
+	WORD $0x4e21d441 // FADD.4S V1 V2 V1
+	MOVD R7, R5
+	TBNZ $1, R2, vecScatterAheadNEON_two5
+	VST1 V1.S[0], (R5)
+	JMP vecScatterAheadNEON_moved5
+vecScatterAheadNEON_two5:
+	VST1 V1.D[0], (R5)
+	TBZ $0, R2, vecScatterAheadNEON_moved5
+	ADD $8, R5
+	VST1 V1.S[2], (R5)
+vecScatterAheadNEON_moved5:
+vecScatterAheadNEON_done2:
+	MOVD vecArgs_xStride(R0), R4
+	ADD R4, R8
+	MOVD vecArgs_yStride(R0), R4
+	ADD R4, R10
+	SUBS $1, R19
+	BNE vecScatterAheadNEON_times1
+	RET
+
 TEXT RotateHalvesNEON<>(SB), NOSPLIT, $0-16
 	MOVD vecArgs_n(R0), R1
 	AND $3, R1, R2
@@ -2769,13 +2855,14 @@ vecDecodeF16NEON_done1:
 	DATA vecNEONKernels<>+const_vecQuantize*8(SB)/8, $QuantizeNEON<>(SB)
 	DATA vecNEONKernels<>+const_vecConv*8(SB)/8, $ConvNEON<>(SB)
 	DATA vecNEONKernels<>+const_vecScatterAdd*8(SB)/8, $ScatterAddNEON<>(SB)
+	DATA vecNEONKernels<>+const_vecScatterAhead*8(SB)/8, $ScatterAheadNEON<>(SB)
 	DATA vecNEONKernels<>+const_vecRotateHalves*8(SB)/8, $RotateHalvesNEON<>(SB)
 	DATA vecNEONKernels<>+const_vecRotatePairs*8(SB)/8, $RotatePairsNEON<>(SB)
 	DATA vecNEONKernels<>+const_vecEncodeBF16*8(SB)/8, $EncodeBF16NEON<>(SB)
 	DATA vecNEONKernels<>+const_vecEncodeF16*8(SB)/8, $EncodeF16NEON<>(SB)
 	DATA vecNEONKernels<>+const_vecDecodeBF16*8(SB)/8, $DecodeBF16NEON<>(SB)
 	DATA vecNEONKernels<>+const_vecDecodeF16*8(SB)/8, $DecodeF16NEON<>(SB)
-	GLOBL vecNEONKernels<>(SB), RODATA, $200
+	GLOBL vecNEONKernels<>(SB), RODATA, $208
 
 // func vecNEON(k vecKernel, a *vecArgs)
 TEXT ·vecNEON(SB), NOSPLIT, $0-16

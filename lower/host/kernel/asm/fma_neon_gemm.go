@@ -13,7 +13,8 @@ import "fmt"
 //	R10 R11  c and the distance of its rows; R12 halves to go; R13 fall; R14 row of c
 type gemmNeon struct {
 	neon
-	form, rows int
+	form
+	rows int
 }
 
 func (n neon) gemm() {
@@ -31,26 +32,25 @@ func (n neon) gemm() {
 	n.op("MOVD gemm_fall(R0), R13")
 	n.op("MOVD gemm_rows(R0), R14")
 	n.op("MOVD gemm_form(R0), R15")
-	forms := []int{formF32, formBF16, formF16}
-	for _, form := range forms {
-		n.op("CMP $%d, R15", form)
-		n.op("BEQ %s", n.at(fmt.Sprint("form", form)))
+	forms := []form{formF32, formBF16, formF16}
+	for _, f := range forms[1:] {
+		n.op("CMP $const_form%s, R15", f)
+		n.op("BEQ %s", n.at(string(f)))
 	}
-	n.op("RET")
-	for _, form := range forms {
-		n.label(fmt.Sprint("form", form))
+	for _, f := range forms {
+		n.label(string(f))
 		for r := 1; r < most; r++ {
 			n.op("CMP $%d, R14", r)
-			n.op("BEQ %s", gemmNeon{n, form, r}.at(""))
+			n.op("BEQ %s", gemmNeon{n, f, r}.at(""))
 		}
 		for r := most; r > 0; r-- {
-			gemmNeon{n, form, r}.body()
+			gemmNeon{n, f, r}.body()
 		}
 	}
 }
 
 func (t gemmNeon) at(name string) string {
-	return t.neon.at(fmt.Sprintf("form%drows%d%s", t.form, t.rows, name))
+	return t.neon.at(fmt.Sprintf("%sx%d%s", t.form, t.rows, name))
 }
 
 func (t gemmNeon) label(name string) { t.op("%s:", t.at(name)) }

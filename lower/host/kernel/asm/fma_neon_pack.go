@@ -10,7 +10,7 @@ import "fmt"
 //	R8  chunks of the panel to go; R9, R10 scratch
 type packNeon struct {
 	neon
-	form int
+	form
 }
 
 func (n neon) pack(name string, body func(t packNeon)) {
@@ -21,16 +21,17 @@ func (n neon) pack(name string, body func(t packNeon)) {
 	n.op("MOVD rowPanel_n(R0), R3")
 	n.op("MOVD rowPanel_dst(R0), R4")
 	n.op("MOVD rowPanel_form(R0), R9")
-	n.op("CBNZ R9, %s", packNeon{n, formBF16}.at(""))
-	for _, form := range []int{formF32, formBF16} {
-		t := packNeon{n, form}
+	n.op("CMP $const_formBF16, R9")
+	n.op("BEQ %s", packNeon{n, formBF16}.at(""))
+	for _, f := range []form{formF32, formBF16} {
+		t := packNeon{n, f}
 		t.label("")
 		body(t)
 		n.op("RET")
 	}
 }
 
-func (t packNeon) at(name string) string { return t.neon.at(fmt.Sprintf("form%d%s", t.form, name)) }
+func (t packNeon) at(name string) string { return t.neon.at(fmt.Sprint(t.form, name)) }
 
 func (t packNeon) label(name string) { t.op("%s:", t.at(name)) }
 

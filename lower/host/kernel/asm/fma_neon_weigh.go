@@ -3,9 +3,8 @@ package main
 // weigh turns scores, which are logarithms to base 2, into weights, as weighX86.
 //
 //	V0-V3    x; V4-V7 its whole part; V16-V23 its powers
-//	V8-V12   coefficients of 2^x, the highest last; V13, V14, V15 one, the lowest x,
-//	         the row's maximum
-//	V24-V27  sums
+//	V8-V13   coefficients of 2^x, the highest last; V14, V15 one, the lowest x
+//	V24-V28  sums, the row's maximum
 //	R0  the weigh; R1, R2 a row of scores and of weights; R3, R4 places in them
 //	R5 R6  columns/32, and to go; R7 rows to go; R8, R9, R10 top, total, fall
 func (n neon) weigh() {
@@ -16,8 +15,8 @@ func (n neon) weigh() {
 	for i, c := range exp2 {
 		n.constant(8+i, bits(c))
 	}
-	n.constant(13, bits(1))
-	n.constant(14, bits(-127))
+	n.constant(14, bits(1))
+	n.constant(15, bits(-127))
 	n.tops()
 	n.falls()
 	n.weights()
@@ -59,7 +58,7 @@ func (n neon) tops() {
 	n.word("FMAX", 0, 0, 2)
 	n.word("FMAXV", 0, 0)
 	n.op("FMOVS.P F0, 4(R10)")
-	n.op("ADD $%d, R1", keyBlockBytes)
+	n.op("ADD $(4*const_flashKeys), R1")
 	n.op("SUBS $1, R7")
 	n.op("BNE %s", n.at("top"))
 }
@@ -91,7 +90,7 @@ func (n neon) exp2(count int) int {
 			write(i)
 		}
 	}
-	each(func(i int) { n.word("FMAX", i, i, 14) })
+	each(func(i int) { n.word("FMAX", i, i, 15) })
 	each(func(i int) { n.word("FRINTM", 4+i, i) })
 	each(func(i int) { n.word("FSUB", i, i, 4+i) })
 	each(func(i int) { n.word("FCVTZS", 4+i, 4+i) })
@@ -105,7 +104,7 @@ func (n neon) exp2(count int) int {
 		each(func(i int) { n.op("VFMLA V%d.S4, V%d.S4, V%d.S4", i, p+i, next+i) })
 		p, next = next, p
 	}
-	each(func(i int) { n.copy(13, next+i) })
+	each(func(i int) { n.copy(14, next+i) })
 	each(func(i int) { n.op("VFMLA V%d.S4, V%d.S4, V%d.S4", i, p+i, next+i) })
 	each(func(i int) { n.op("VADD V%d.S4, V%d.S4, V%d.S4", 4+i, next+i, next+i) })
 	return next
@@ -120,7 +119,7 @@ func (n neon) weights() {
 	n.op("MOVD R1, R3")
 	n.op("MOVD R2, R4")
 	n.op("MOVD R5, R6")
-	n.op("VLD1R.P 4(R8), [V15.S4]")
+	n.op("VLD1R.P 4(R8), [V28.S4]")
 	for i := range 4 {
 		n.zero(24 + i)
 	}
@@ -129,7 +128,7 @@ func (n neon) weights() {
 		n.op("FLDPQ.P 32(R3), (F0, F1)")
 		n.op("FLDPQ.P 32(R3), (F2, F3)")
 		for i := range 4 {
-			n.word("FSUB", i, i, 15)
+			n.word("FSUB", i, i, 28)
 		}
 		p := n.exp2(4)
 		for i := range 4 {
@@ -148,8 +147,8 @@ func (n neon) weights() {
 	n.op("FMOVS (R9), F0")
 	n.word("FADD", 0, 0, 24)
 	n.op("FMOVS.P F0, 4(R9)")
-	n.op("ADD $%d, R1", keyBlockBytes)
-	n.op("ADD $%d, R2", keyBlockBytes)
+	n.op("ADD $(4*const_flashKeys), R1")
+	n.op("ADD $(4*const_flashKeys), R2")
 	n.op("SUBS $1, R7")
 	n.op("BNE %s", n.at("row"))
 }

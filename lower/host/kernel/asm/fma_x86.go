@@ -112,7 +112,4 @@ func (x x86) peak(name, doc string, body func(n int)) {
 	x.done()
 }
 
-// keyBlockBytes is the distance of rows of scores: 256 float32.
-const keyBlockBytes = 1024
-
 func bits(v float32) uint32 { return math.Float32bits(v) }

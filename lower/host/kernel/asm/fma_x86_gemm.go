@@ -13,15 +13,18 @@ import "fmt"
 //	DI R8   c and the distance of its rows; R9 panels, or halves, to go
 type gemmX86 struct {
 	x86
-	form, rows int
+	form
+	rows int
 }
 
-// Forms of b, by their number in gemm.form.
+// A form is one of kernel's, of b.
+type form string
+
 const (
-	formF32 = iota
-	formBF16
-	formF16
-	formPairs
+	formF32   form = "F32"
+	formBF16  form = "BF16"
+	formF16   form = "F16"
+	formPairs form = "Pairs"
 )
 
 var gemmParam = param{"t", "*gemm"}
@@ -29,7 +32,7 @@ var gemmParam = param{"t", "*gemm"}
 var rowBases = []string{"AX", "R10", "R11", "R12"}
 
 func (x x86) gemm() {
-	forms, rows := []int{formF32, formBF16, formF16}, 6
+	forms, rows := []form{formF32, formBF16, formF16}, 6
 	if x.wide() {
 		forms, rows = append(forms, formPairs), 12
 	}
@@ -47,25 +50,24 @@ func (x x86) gemm() {
 	}
 	x.op("MOVQ gemm_rows(SI), AX")
 	x.op("MOVQ gemm_form(SI), CX")
-	for _, form := range forms {
-		x.op("CMPQ CX, $%d", form)
-		x.op("JEQ %s", x.at(fmt.Sprint("form", form)))
+	for _, f := range forms[1:] {
+		x.op("CMPQ CX, $const_form%s", f)
+		x.op("JEQ %s", x.at(string(f)))
 	}
-	x.op("RET")
-	for _, form := range forms {
-		x.label(fmt.Sprint("form", form))
+	for _, f := range forms {
+		x.label(string(f))
 		for r := 1; r < rows; r++ {
 			x.op("CMPQ AX, $%d", r)
-			x.op("JEQ %s", gemmX86{x, form, r}.at(""))
+			x.op("JEQ %s", gemmX86{x, f, r}.at(""))
 		}
 		for r := rows; r > 0; r-- {
-			gemmX86{x, form, r}.body()
+			gemmX86{x, f, r}.body()
 		}
 	}
 }
 
 func (t gemmX86) at(name string) string {
-	return t.x86.at(fmt.Sprintf("form%drows%d%s", t.form, t.rows, name))
+	return t.x86.at(fmt.Sprintf("%sx%d%s", t.form, t.rows, name))
 }
 
 func (t gemmX86) label(name string) { t.op("%s:", t.at(name)) }

@@ -9,13 +9,13 @@ import "fmt"
 //	DI the panel; DX, CX the row of it, and the row of the state
 type packX86 struct {
 	x86
-	form     int
+	form
 	together bool // pairs stay as they lie
 }
 
 var packParam = param{"t", "*rowPanel"}
 
-func (x x86) pack(name string, forms []int, body func(t packX86)) {
+func (x x86) pack(name string, forms []form, body func(t packX86)) {
 	x.function(name+x.set, "is the "+name+" function of "+x.set+".", packParam)
 	x.op("MOVQ t+0(FP), SI")
 	x.op("MOVQ rowPanel_src(SI), R8")
@@ -23,27 +23,27 @@ func (x x86) pack(name string, forms []int, body func(t packX86)) {
 	x.op("MOVQ rowPanel_n(SI), R13")
 	x.op("XORQ R10, R10")
 	x.op("MOVQ rowPanel_form(SI), AX")
-	for _, form := range forms[1:] {
-		x.op("CMPQ AX, $%d", form)
-		x.op("JEQ %s", packX86{x, form, false}.at(""))
+	for _, f := range forms[1:] {
+		x.op("CMPQ AX, $const_form%s", f)
+		x.op("JEQ %s", packX86{x86: x, form: f}.at(""))
 	}
-	for _, form := range forms {
-		t := packX86{x, form, false}
+	for _, f := range forms {
+		t := packX86{x86: x, form: f}
 		t.label("")
 		body(t)
 		x.done()
 	}
 }
 
-func (t packX86) at(name string) string { return t.x86.at(fmt.Sprintf("form%d%s", t.form, name)) }
+func (t packX86) at(name string) string { return t.x86.at(fmt.Sprint(t.form, name)) }
 
 func (t packX86) label(name string) { t.op("%s:", t.at(name)) }
 
-func (x x86) forms() []int {
+func (x x86) forms() []form {
 	if x.wide() {
-		return []int{formF32, formBF16, formPairs}
+		return []form{formF32, formBF16, formPairs}
 	}
-	return []int{formF32, formBF16}
+	return []form{formF32, formBF16}
 }
 
 // chunks writes a loop over some registers of elements of each row at a time.

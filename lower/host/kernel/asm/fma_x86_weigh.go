@@ -4,9 +4,10 @@ import "fmt"
 
 // A weighX86 turns scores, which are logarithms to base 2, into weights.
 //
-//	Z0-Z7  at work; Y0-Y7   Z8-Z12 / Y8-Y12  coefficients of 2^x, the highest last
-//	Z13, Z14, Z15 / Y13, Y14, Y15  one, the lowest x, the row's maximum
-//	Z19 pairs of ones; Z20, Z21 sums
+//	Z0-Z5 / Y0-Y5    at work
+//	Z8-Z13 / Y8-Y13  coefficients of 2^x, the highest last
+//	Z14 / Y14, Y15   one, the lowest x
+//	Z20-Z22 / Y6, Y7 sums, the row's maximum; Z23 pairs of ones
 //	SI the weigh; DI, R9 a row of scores and of weights; DX columns/32; R8 rows to go
 type weighX86 struct {
 	x86
@@ -14,8 +15,8 @@ type weighX86 struct {
 }
 
 // exp2 are the coefficients of 1 + c1 x + c2 x^2 + ..., which is 2^x for 0 <= x < 1
-// to a relative error of 8.3e-8, and 1 at 0.
-var exp2 = []float32{0.693151311818, 0.240164450039, 0.0557999134252, 0.00901702996253, 0.00186713021195}
+// to a relative error of 2.1e-9, and 1 at 0.
+var exp2 = []float32{0.693147044443, 0.240229305554, 0.0554852806079, 0.00967545159359, 0.00124678461739, 0.000216129159441}
 
 const lowestFloat = 0xff7fffff
 
@@ -46,10 +47,12 @@ func (t weighX86) constants() {
 	for i, c := range exp2 {
 		t.constant(8+i, bits(c))
 	}
-	t.constant(13, bits(1))
-	t.constant(14, bits(-127))
+	t.constant(14, bits(1))
+	if !t.wide() {
+		t.constant(15, bits(-127))
+	}
 	if t.pairs {
-		t.constant(19, 0x3f803f80)
+		t.constant(23, 0x3f803f80)
 	}
 }
 
@@ -73,8 +76,11 @@ func (t weighX86) tops() {
 	t.op("MOVQ weigh_rows(SI), R8")
 	t.op("MOVQ weigh_fall(SI), R9")
 	t.label("top")
+	t.constant(0, lowestFloat)
+	for i := 1; i < n; i++ {
+		t.op("VMOVAPS %s, %s", t.v(0), t.v(i))
+	}
 	t.op("MOVQ DI, AX")
-	t.constantTo(lowestFloat, n)
 	t.columns32(func() {
 		for i := range n {
 			t.op("VMAXPS %d(AX), %s, %[2]s", i*t.bytes(), t.v(i))
@@ -86,23 +92,9 @@ func (t weighX86) tops() {
 	t.fold("VMAXPS", 0, 1)
 	t.op("VMOVSS X0, (R9)")
 	t.op("ADDQ $4, R9")
-	t.op("ADDQ $%d, DI", keyBlockBytes)
+	t.op("ADDQ $(4*const_flashKeys), DI")
 	t.op("DECQ R8")
 	t.op("JNZ %s", t.at("top"))
-}
-
-// constantTo sets registers 0 to n-1.
-func (t weighX86) constantTo(bits uint32, n int) {
-	t.op("MOVL $0x%08x, CX", bits)
-	if t.wide() {
-		t.op("VPBROADCASTD CX, Z0")
-	} else {
-		t.op("VMOVD CX, X0")
-		t.op("VPBROADCASTD X0, Y0")
-	}
-	for i := 1; i < n; i++ {
-		t.op("VMOVAPS %s, %s", t.v(0), t.v(i))
-	}
 }
 
 // falls brings top, total and fall up to date, of 16 rows or 8.
@@ -114,52 +106,47 @@ func (t weighX86) falls() {
 	t.op("VMAXPS (CX), %s, %s", t.v(0), t.v(1))
 	t.op("VMOVUPS %s, (AX)", t.v(1))
 	t.op("VSUBPS %s, %s, %[2]s", t.v(1), t.v(0))
-	t.exp2(0)
+	t.exp2(1)
 	t.op("VMOVUPS %s, (CX)", t.v(4))
 	t.op("VMULPS (BX), %s, %[1]s", t.v(4))
 	t.op("VMOVUPS %s, (BX)", t.v(4))
 }
 
-// exp2 sets register 4+i to 2^x for each x in registers i, which are lost as are
-// 2+i. 2^-Inf is 0, of NaN is NaN.
-func (t weighX86) exp2(xs ...int) {
-	each := func(format string, args func(i int) []any) {
-		for _, i := range xs {
-			t.op(format, args(i)...)
-		}
-	}
-	v := func(r ...int) func(i int) []any { // registers from 8 on are the same for each x
-		return func(i int) []any {
-			names := make([]any, len(r))
-			for j, n := range r {
-				if n < 8 {
-					n += i
+// exp2 sets n registers from 4 on to 2^x for x in those from 0 on, which are lost
+// as are those from 2 on. 2^-Inf is 0, of NaN is NaN.
+func (t weighX86) exp2(n int) {
+	each := func(format string, registers ...int) { // those below 8 are the first of n
+		for i := range n {
+			names := make([]any, len(registers))
+			for j, r := range registers {
+				if r < 8 {
+					r += i
 				}
-				names[j] = t.v(n)
+				names[j] = t.v(r)
 			}
-			return names
+			t.op(format, names...)
 		}
 	}
 	fraction := 2
 	if t.wide() {
-		each("VREDUCEPS $1, %s, %s", v(0, 2))
+		each("VREDUCEPS $1, %s, %s", 0, 2)
 	} else {
 		fraction = 0
-		each("VMAXPS %[1]s, %s, %[1]s", v(0, 14))
-		each("VROUNDPS $1, %s, %s", v(0, 2))
-		each("VSUBPS %s, %s, %[2]s", v(2, 0))
-		each("VCVTTPS2DQ %s, %[1]s", v(2))
-		each("VPSLLD $23, %s, %[1]s", v(2))
+		each("VMAXPS %[1]s, %s, %[1]s", 0, 15)
+		each("VROUNDPS $1, %s, %s", 0, 2)
+		each("VSUBPS %s, %s, %[2]s", 2, 0)
+		each("VCVTTPS2DQ %s, %[1]s", 2)
+		each("VPSLLD $23, %s, %[1]s", 2)
 	}
-	each("VMOVAPS %s, %s", v(7+len(exp2), 4))
+	each("VMOVAPS %s, %s", 7+len(exp2), 4)
 	for i := len(exp2) - 2; i >= 0; i-- {
-		each("VFMADD213PS %s, %s, %s", v(8+i, fraction, 4))
+		each("VFMADD213PS %s, %s, %s", 8+i, fraction, 4)
 	}
-	each("VFMADD213PS %s, %s, %s", v(13, fraction, 4))
+	each("VFMADD213PS %s, %s, %s", 14, fraction, 4)
 	if t.wide() {
-		each("VSCALEFPS %s, %s, %[2]s", v(0, 4))
+		each("VSCALEFPS %s, %s, %[2]s", 0, 4)
 	} else {
-		each("VPADDD %s, %s, %[2]s", v(2, 4))
+		each("VPADDD %s, %s, %[2]s", 2, 4)
 	}
 }
 
@@ -170,9 +157,9 @@ func (t weighX86) weights() {
 	t.op("MOVQ weigh_rows(SI), R8")
 	t.op("MOVQ weigh_top(SI), R10")
 	t.op("MOVQ weigh_total(SI), R11")
-	sums, size := []int{6, 7}, 128
+	sums, top, size := []int{6}, 7, 128
 	if t.wide() {
-		sums = []int{20, 21}
+		sums, top = []int{20, 21}, 22
 	}
 	if t.pairs {
 		size = 64
@@ -180,44 +167,47 @@ func (t weighX86) weights() {
 	t.label("row")
 	t.op("MOVQ DI, AX")
 	t.op("MOVQ R9, BX")
-	t.op("VBROADCASTSS (R10), %s", t.v(15))
+	t.op("VBROADCASTSS (R10), %s", t.v(top))
 	for _, s := range sums {
 		t.zero(s)
 	}
 	t.columns32(func() {
 		for i := 0; i < 32/t.lanes(); i += 2 {
-			t.two(i*t.bytes(), sums)
+			t.two(i*t.bytes(), top, sums)
 		}
 	}, "ADDQ $128, AX", fmt.Sprintf("ADDQ $%d, BX", size))
-	t.op("VADDPS %s, %s, %s", t.v(sums[0]), t.v(sums[1]), t.v(0))
-	t.fold("VADDPS", 0, 1)
-	t.op("VADDSS (R11), X0, X0")
-	t.op("VMOVSS X0, (R11)")
+	sum := sums[0]
+	for _, s := range sums[1:] {
+		t.op("VADDPS %s, %s, %[2]s", t.v(s), t.v(sum))
+	}
+	t.fold("VADDPS", sum, 0)
+	t.op("VADDSS (R11), X%d, X%[1]d", sum)
+	t.op("VMOVSS X%d, (R11)", sum)
 	t.op("ADDQ $4, R10")
 	t.op("ADDQ $4, R11")
-	t.op("ADDQ $%d, DI", keyBlockBytes)
-	t.op("ADDQ $%d, R9", keyBlockBytes*size/128)
+	t.op("ADDQ $(4*const_flashKeys), DI")
+	t.op("ADDQ $(%d*const_flashKeys), R9", size/32)
 	t.op("DECQ R8")
 	t.op("JNZ %s", t.at("row"))
 }
 
 // two writes the weights of two registers of scores.
-func (t weighX86) two(at int, sums []int) {
+func (t weighX86) two(at, top int, sums []int) {
 	for i := range 2 {
 		t.op("VMOVUPS %d(AX), %s", at+i*t.bytes(), t.v(i))
 	}
 	for i := range 2 {
-		t.op("VSUBPS %s, %s, %[2]s", t.v(15), t.v(i))
+		t.op("VSUBPS %s, %s, %[2]s", t.v(top), t.v(i))
 	}
-	t.exp2(0, 1)
+	t.exp2(2)
 	if t.pairs {
 		t.evex(vcvtne2ps2bf16, 0, 5, 4)
 		t.op("VMOVUPS Z0, (BX)")
-		t.evex(vdpbf16ps, sums[0], 0, 19)
+		t.evex(vdpbf16ps, sums[0], 0, 23)
 		return
 	}
 	for i := range 2 {
 		t.op("VMOVUPS %s, %d(BX)", t.v(4+i), at+i*t.bytes())
-		t.op("VADDPS %s, %s, %[2]s", t.v(4+i), t.v(sums[i]))
+		t.op("VADDPS %s, %s, %[2]s", t.v(4+i), t.v(sums[i%len(sums)]))
 	}
 }

@@ -19,7 +19,7 @@ var vecKernels = []struct {
 	{"vecAffine", affine}, {"vecClamp", clamp},
 	{"vecSiLU", silu}, {"vecSiLUMul", siluMul}, {"vecSigmoid", sigmoid},
 	{"vecSoftmax", softmax}, {"vecRMSNorm", rmsNorm}, {"vecSum", sumRows},
-	{"vecQuantize", quantize}, {"vecConv", conv}, {"vecScatterAdd", scatterAdd},
+	{"vecQuantize", quantize}, {"vecConv", conv}, {"vecScatterAdd", scatterAdd}, {"vecScatterAhead", scatterAhead},
 	{"vecRotateHalves", rotateHalves}, {"vecRotatePairs", rotatePairs},
 	{"vecEncodeBF16", encodeBF16}, {"vecEncodeF16", encodeF16},
 	{"vecDecodeBF16", decodeBF16}, {"vecDecodeF16", decodeF16},

@@ -44,22 +44,40 @@ func conv(v *vec) {
 	}, p[:2]...)
 }
 
+// scatterAhead fetches the row of dst that the next index names.
+func scatterAhead(v *vec) {
+	p, index := v.floats("dst", "x", "y", "dst"), v.pointer("index", 4)
+	v.rows(func() {
+		w := v.reg()
+		v.broadcast(w, p[2])
+		v.rowOf(p[0], index, "indexStride")
+		v.skip(index, 4)
+		v.rowOf(p[3], index, "indexStride")
+		v.each(func() {
+			v.prefetch(p[3])
+			v.scatter(p, w)
+		}, p[0], p[1], p[3])
+	}, p[1:3]...)
+}
+
 func scatterAdd(v *vec) {
 	p, index := v.floats("dst", "x", "y"), v.pointer("index", 4)
 	v.rows(func() {
 		w := v.reg()
 		v.broadcast(w, p[2])
 		v.rowOf(p[0], index, "indexStride")
-		v.each(func() {
-			x, y := v.reg(), v.reg()
-			v.load(x, p[1])
-			v.load(y, p[0])
-			v.op("mul", x, x, w)
-			v.op("add", x, y, x)
-			v.store(p[0], x)
-		}, p[:2]...)
+		v.each(func() { v.scatter(p, w) }, p[:2]...)
 		v.skip(index, 4)
 	}, p[1:]...)
+}
+
+func (v *vec) scatter(p []*pointer, w operand) {
+	x, y := v.reg(), v.reg()
+	v.load(x, p[1])
+	v.load(y, p[0])
+	v.op("mul", x, x, w)
+	v.op("add", x, y, x)
+	v.store(p[0], x)
 }
 
 // flat is a kernel of n elements that f changes in place, given two registers

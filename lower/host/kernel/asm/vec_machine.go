@@ -36,6 +36,7 @@ type memory interface {
 	store16(p *pointer, s operand, half bool)    // f32 as f16 if half, else the low 16 bits of i32
 	store8(p *pointer, s operand)                // i32 of -128 to 127 as i8
 
+	prefetch(p *pointer)                     // of f32
 	storeOne(p *pointer, s operand)          // the first f32, at the start of the row
 	broadcast(d operand, p *pointer)         // one f32, from there
 	broadcastInt(d operand, p *pointer)      // one i32, from there, as f64

@@ -199,6 +199,8 @@ func (m *vecNeon) loadDouble(d operand, p *pointer, half int) {
 	m.source.op("FMOVQ %d(%s), F%d", 16*half, p.now, d.reg)
 }
 
+func (m *vecNeon) prefetch(p *pointer) { m.source.op("PRFM (%s), PLDL1KEEP", p.now) }
+
 func (m *vecNeon) broadcast(d operand, p *pointer) {
 	m.source.op("VLD1R (%s), [V%d.S4]", p.base, d.reg)
 }

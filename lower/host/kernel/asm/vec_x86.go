@@ -173,6 +173,8 @@ func (m *vecX86) loadDouble(d operand, p *pointer, half int) {
 	m.source.op("VMOVUPD %d%s, %s", half*m.lanes()*4, m.address(p), m.v(d))
 }
 
+func (m *vecX86) prefetch(p *pointer) { m.source.op("PREFETCHT0 %s", m.address(p)) }
+
 func (m *vecX86) broadcast(d operand, p *pointer) {
 	m.source.op("VBROADCASTSS (%s), %s", p.base, m.v(d))
 }

@@ -81,7 +81,8 @@ var (
 //	passes           nothing, unless it writes in place, keeps a state, or is routed
 //
 // An op of one model family need not be here: a plug-in declares it, and gives the
-// interpreter and the host its functions (interp.Options.Ops, host.Options.Ops).
+// interpreter and the host its functions (interp.Options.Ops, host.Options.Ops), as
+// docs/adding-an-operator.md shows.
 func CoreOps() []*Op {
 	return []*Op{Input, Weight, Embed, MatMul, Add, Sub, Mul, Div, Affine, Sum, SiLU, Sigmoid, Clamp, Softmax, RMSNorm, Reshape, Slice, Concat,
 		RoPE, TopK, OneHot, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked}

@@ -19,6 +19,7 @@ func (s *Pass) reader(ctx context.Context) {
 			s.work.Wait()
 			continue
 		}
+		s.work.Signal() // what held this read up may have held up the next one too
 		r, mem := c.run, s.arena.memory(c)
 		s.mu.Unlock()
 		err := s.fetch(ctx, r, mem)

@@ -16,3 +16,12 @@ type Source interface {
 	Name() string
 	Close() error
 }
+
+// Note returns what a source has to tell the user of how it reads, such as why a File is not read directly: the result
+// of its method Note, which a source that embeds another one shares. Empty: nothing.
+func Note(s Source) string {
+	if n, ok := s.(interface{ Note() string }); ok {
+		return n.Note()
+	}
+	return ""
+}

@@ -47,6 +47,11 @@ type Options struct {
 	Chunk    int            // rows of a body at a time; 0: chosen
 	Threads  int            // computing; 0: GOMAXPROCS
 
+	// Choose, where none of Readers, Banks and Group is given, picks the plan of each
+	// batch, such as a planner.Profile does; as gives the plan of a shape, or an error
+	// where it does not fit. It may not call Plan, PlanAs, Run or Close of the model.
+	Choose func(m *Model, as func(Shape) (Plan, error)) (Plan, error)
+
 	Host   lower.Backend // nil: the embedded host backend
 	Device Device        // nil: everything runs on Host
 	Ops    ir.Ops        // that packages may use; nil: the core ops
@@ -293,8 +298,8 @@ func (m *Model) Companion(name string) ([]byte, error) { return m.pkg.Companion(
 func (m *Model) Notes() []string {
 	var out []string
 	for _, s := range []pager.Source{m.experts, m.dense} {
-		if f, ok := s.(*pager.File); ok && f.Note() != "" {
-			out = append(out, f.Note())
+		if note := pager.Note(s); note != "" {
+			out = append(out, note)
 		}
 	}
 	return out

@@ -94,6 +94,23 @@ func (m *Model) pieceOf(experts []layout.Record) int {
 // tableBytes is what the embedding table takes, to the end of its last block's read.
 func (m *Model) tableBytes() int64 { return lower.RoundUp(m.region.Size(), m.pkg.Manifest.Align) }
 
+// A Pinned is records of a stage that a plan keeps in memory from run to run: see
+// pager.Pin.
+type Pinned struct {
+	Stage        int
+	Dense        bool
+	First, Count int
+}
+
+// Pinned returns what the plan keeps in memory from run to run, and whether the
+// embedding table is of it.
+func (p Plan) Pinned() (records []Pinned, table bool) {
+	for _, c := range p.share.pieces {
+		records = append(records, Pinned{c.stage, c.dense, c.first, c.count})
+	}
+	return records, p.share.table
+}
+
 // keep makes the pins those of a share: what is there already stays.
 func (ps *pins) keep(m *Model, on lower.Compiled, s share) error {
 	var errs []error

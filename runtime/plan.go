@@ -73,19 +73,49 @@ func (m *Model) Plan(b Batch) (Plan, error) {
 	return m.plan(len(ids), len(offsets)-1, len(b.positions(offsets)), b.Each == nil)
 }
 
-// plan tries the fastest shapes first and takes the first that fits.
+// A Shape is what of a plan may be chosen freely; a 0 is left to the model.
+type Shape struct {
+	Readers int // reads in flight (Q)
+	Banks   int // groups of experts in memory (B)
+	Group   int // experts a read (G)
+}
+
+// PlanAs returns how Run would run a batch of one prompt of so many tokens, logits
+// asked for the last, in a shape and a budget as given instead of those of Options.
+func (m *Model) PlanAs(tokens int, s Shape, memory int64) (Plan, error) {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	if m.closed {
+		return Plan{}, ErrClosed
+	}
+	return m.planAs(Plan{Tokens: tokens, Sequences: 1, Rows: 1}, s, memory, true)
+}
+
+// plan is of the shape that Options gives or chooses.
 func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
-	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, Readers: cmp.Or(m.opt.Readers, 2)}
-	program, budget := max(0, residentBytes()-m.mem.bytes()-m.pins.bytes()), cmp.Or(m.opt.Memory, mostBytes)
+	as := func(s Shape) (Plan, error) {
+		return m.planAs(Plan{Tokens: tokens, Sequences: seqs, Rows: rows}, s, m.opt.Memory, collect)
+	}
+	given := Shape{m.opt.Readers, m.opt.Banks, m.opt.Group}
+	if m.opt.Choose != nil && given == (Shape{}) {
+		return m.opt.Choose(m, as)
+	}
+	return as(given)
+}
+
+// planAs tries the fastest geometries of a shape first and takes the first that fits.
+func (m *Model) planAs(p Plan, s Shape, memory int64, collect bool) (Plan, error) {
+	p.Readers = cmp.Or(s.Readers, 2)
+	program, budget := max(0, residentBytes()-m.mem.bytes()-m.pins.bytes()), cmp.Or(memory, mostBytes)
 	var least Plan
-	for _, g := range m.geometries() {
-		for _, chunk := range m.chunks(tokens) {
-			p.Geometry, p.Chunk, p.Head = g, chunk, min(max(rows, 1), chunk)
+	for _, g := range m.geometries(s) {
+		for _, chunk := range m.chunks(p.Tokens) {
+			p.Geometry, p.Chunk, p.Head = g, chunk, min(max(p.Rows, 1), chunk)
 			if err := m.measure(&p, program, collect); err != nil {
 				return p, err
 			}
 			if left := budget - p.Bytes(); left >= 0 {
-				if m.opt.Memory > 0 {
+				if memory > 0 {
 					p.share = m.share(left)
 					p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
 				}
@@ -118,9 +148,9 @@ func (m *Model) chunks(tokens int) []int {
 	return slices.Compact(out)
 }
 
-// geometries are the arenas to try: groups of about 2 MiB, at most an eighth of
-// a layer, three of them; then less, down to a single expert.
-func (m *Model) geometries() []pager.Geometry {
+// geometries are the arenas of a shape to try: groups of about 2 MiB, at most an
+// eighth of a layer, three of them; then less, down to a single expert.
+func (m *Model) geometries(s Shape) []pager.Geometry {
 	g := pager.Geometry{Align: m.pkg.Manifest.Align}
 	most := 0
 	for _, r := range m.pkg.Manifest.Experts {
@@ -136,8 +166,8 @@ func (m *Model) geometries() []pager.Geometry {
 	group := max(1, min(int(2<<20/g.Stride), most/8))
 	var out []pager.Geometry
 	for _, shape := range [][2]int{{3, group}, {3, 1}, {2, 1}, {1, 1}} {
-		g.Group = min(cmp.Or(m.opt.Group, shape[1]), most)
-		g.Banks = min(cmp.Or(m.opt.Banks, shape[0]), 2*((most+g.Group-1)/g.Group)) // two layers at most
+		g.Group = min(cmp.Or(s.Group, shape[1]), most)
+		g.Banks = min(cmp.Or(s.Banks, shape[0]), 2*((most+g.Group-1)/g.Group)) // two layers at most
 		out = append(out, g)
 	}
 	return slices.Compact(out)

@@ -3,8 +3,12 @@
 //
 // Templates see what transformers gives them: messages, add_generation_prompt,
 // the special tokens by name, raise_exception and strftime_now, with blocks trimmed.
-// They are text from elsewhere: they reach no file, and a loop over range is
-// bounded, but one that recurses for ever ends the process.
+//
+// They are text from elsewhere, so what a template may do is bounded: it reaches no
+// file and no other template, and one that takes ten seconds, half a GiB of memory or
+// very deep recursion is an error. What cannot be held is a single expression: an
+// error for its time or memory leaves it at work, and one that asks for more than
+// the system has, such as 'a' * 10**12, ends the process.
 package chat
 
 import (
@@ -29,6 +33,7 @@ type Message struct {
 type Template struct {
 	t       *exec.Template
 	special map[string]string
+	limits  limits
 }
 
 // ErrNone is wrapped where a tokenizer comes without a template.
@@ -103,17 +108,22 @@ func specialTokens(values map[string]json.RawMessage) map[string]string {
 // Parse reads a template; name stands in errors. special are the values of
 // bos_token and the like.
 func Parse(name, text string, special map[string]string) (*Template, error) {
-	c := config.New()
-	c.TrimBlocks, c.LeftStripBlocks = true, true
-	loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+	if err := checkText(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
+		c := config.New()
+		c.TrimBlocks, c.LeftStripBlocks = true, true
+		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+		if err != nil {
+			return nil, err
+		}
+		return exec.NewTemplate("/"+name, c, loader, environment())
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	t, err := exec.NewTemplate("/"+name, c, loader, environment())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &Template{t, special}, nil
+	return &Template{t, special, most()}, nil
 }
 
 // Render returns the text of a conversation. With prompt, it ends where the
@@ -127,17 +137,22 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	for key, v := range t.special {
 		data[key] = v
 	}
-	var refused error // an error that a function returns does not come out whole
+	var text strings.Builder
+	g := &guard{out: &text}
+	data[guardKey] = g
 	data["raise_exception"] = func(args *exec.VarArgs) (string, error) {
-		refused = errors.New(strings.TrimSpace(args.First().String()))
-		return "", refused
+		g.stop(fmt.Errorf("the chat template refuses these messages: %s", strings.TrimSpace(args.First().String())))
+		return "", g.err()
 	}
-	text, err := t.t.ExecuteToString(exec.NewContext(data))
+	out, err := watched(t.limits, g.stop, func() (string, error) {
+		err := t.t.Execute(g, exec.NewContext(data))
+		return text.String(), err
+	})
+	if stopped := g.err(); stopped != nil { // which does not come out of the template whole
+		return "", stopped
+	}
 	if err != nil {
-		if refused != nil {
-			return "", fmt.Errorf("the chat template refuses these messages: %w", refused)
-		}
 		return "", fmt.Errorf("chat template: %w", err)
 	}
-	return text, nil
+	return out, nil
 }

@@ -15,17 +15,18 @@ import (
 )
 
 // maxRange bounds the numbers of one range.
-const maxRange = 1 << 20
+const maxRange = 1 << 16
 
 // environment is gonja's with what transformers adds, or does otherwise.
 func environment() *exec.Environment {
 	globals := exec.EmptyContext().Update(builtins.GlobalFunctions)
+	globals.Set("lipsum", nil)
+	globals.Set("cycler", nil)
 	globals.Set("strftime_now", strftimeNow)
 	globals.Set("range", numbers)
 	filters := exec.NewFilterSet(map[string]exec.FilterFunction{}).Update(builtins.Filters)
 	_ = filters.Replace("tojson", toJSON) // it is there
-	blocks := exec.NewControlStructureSet(map[string]parser.ControlStructureParser{"generation": generation}).Update(builtins.ControlStructures)
-	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: blocks, Methods: builtins.Methods}
+	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: statements(), Methods: builtins.Methods}
 }
 
 func numbers(args *exec.VarArgs) ([]int, error) {

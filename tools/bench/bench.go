@@ -18,6 +18,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"estream/lower"
 	"estream/lower/host"
 	"estream/runtime"
 	"estream/tools/energy"
@@ -30,6 +31,9 @@ type Options struct {
 	Runtime  runtime.Options // how they run; Threads, Host, Trace and Events are set by the bench
 	Host     host.Options    // of the backend; Threads and Trace are set by the bench
 	Resident bool            // all weights stay in memory: instead of Runtime.Memory
+
+	// Use sets what o runs on, given the host's backend; nil: that alone.
+	Use func(o *runtime.Options, host lower.Backend)
 
 	Threads     []int // a test each
 	Prompts     []int // tokens, a test each

@@ -23,16 +23,13 @@ func (s *session) describe(tokens int, plan runtime.Plan) *Result {
 	man := m.Manifest()
 	k, v := stateTypes(m)
 	r := &Result{
-		BuildCommit: revision(), CPUInfo: cpuInfo(), Backends: "host",
+		BuildCommit: revision(), CPUInfo: cpuInfo(), Backends: s.backends,
 		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: modelParams(m),
 		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, TypeK: k, TypeV: v, Prompt: tokens,
 		TestTime: time.Now().UTC().Format("2006-01-02T15:04:05Z"),
 		Kernels:  kernels(s.Host.Kernels), Schedule: s.Runtime.Schedule.String(), Seed: s.Seed,
 		Q: plan.Readers, B: plan.Geometry.Banks, G: plan.Geometry.Group,
 		ArenaBytes: plan.Geometry.Bytes(), PlanBytes: plan.Bytes(),
-	}
-	if d := s.Runtime.Device; d != nil {
-		r.Backends = d.Name() + ",host"
 	}
 	for _, p := range plan.Parts {
 		if p.Name == "pins" {

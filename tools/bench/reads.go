@@ -60,8 +60,8 @@ func (r *recorder) open(other func(string) (pager.Source, error)) func(string) (
 func (r *recorder) notes() []string {
 	var out []string
 	for _, src := range r.files {
-		if f, ok := src.(*pager.File); ok && f.Note() != "" {
-			out = append(out, f.Note())
+		if note := pager.Note(src); note != "" {
+			out = append(out, note)
 		}
 	}
 	return out

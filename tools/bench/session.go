@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"estream/lower"
 	"estream/lower/host"
 	"estream/runtime"
 	"estream/tools/energy"
@@ -15,12 +16,13 @@ import (
 // A session is a model that is open for one number of threads.
 type session struct {
 	*bench
-	pkg     string
-	threads int
-	model   *runtime.Model
-	reads   recorder
-	costs   *collector
-	busy    map[string]time.Duration // of the run under way, by backend
+	pkg      string
+	threads  int
+	model    *runtime.Model
+	backends string // that it runs on
+	reads    recorder
+	costs    *collector
+	busy     map[string]time.Duration // of the run under way, by backend
 }
 
 // open opens the model that is measured.
@@ -28,7 +30,8 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 	o, h := s.Runtime, s.Host
 	o.Threads, h.Threads = s.threads, s.threads
 	h.Trace = s.op
-	o.Host, o.Events = host.New(h), s.event
+	s.use(&o, host.New(h))
+	o.Events = s.event
 	if s.Trace != nil {
 		o.Trace = s.Trace.Pager
 	}
@@ -51,6 +54,17 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 		}
 	}
 	return m, nil
+}
+
+// use sets what the package runs on.
+func (s *session) use(o *runtime.Options, host lower.Backend) {
+	if o.Host = host; s.Use != nil {
+		s.Use(o, host)
+	}
+	s.backends = o.Host.Name()
+	if o.Device != nil {
+		s.backends = o.Device.Name() + "," + s.backends
+	}
 }
 
 func (s *session) op(e host.Event) {
@@ -181,7 +195,8 @@ func (x *resident) open(ctx context.Context, s *session, b runtime.Batch, plan r
 	}
 	o, h := s.Runtime, s.Host
 	h.Threads = s.threads
-	o.Host, o.Threads, o.Memory, o.Chunk = host.New(h), s.threads, residentMemory, plan.Chunk
+	s.use(&o, host.New(h))
+	o.Threads, o.Memory, o.Chunk = s.threads, residentMemory, plan.Chunk
 	var err error
 	if x.model, err = runtime.Open(ctx, s.pkg, o); err != nil {
 		return err

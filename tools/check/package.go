@@ -61,7 +61,10 @@ func (p *pkg) parse(o Options) error {
 	if err := p.module.Verify(); err != nil {
 		return err
 	}
-	known := host.New(host.Options{}).Packings()
+	known := append(host.New(host.Options{}).Packings(), o.Runtime.Packings...)
+	if o.Runtime.Device != nil {
+		known = append(known, o.Runtime.Device.Packings()...)
+	}
 	if o.Runtime.Host != nil {
 		known = append(known, o.Runtime.Host.Packings()...)
 	}

@@ -71,7 +71,11 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	if o.Runtime, err = a.options(f.runFlags); err != nil {
 		return o, err
 	}
-	o.Packages, o.Host = f.models, host.Options{Ops: a.HostOps}
+	b, err := a.choose(f.backend)
+	if err != nil {
+		return o, err
+	}
+	o.Packages, o.Host, o.Use = f.models, host.Options{Ops: a.HostOps}, b.use
 	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
 	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
 	return o, nil

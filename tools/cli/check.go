@@ -4,22 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"estream/ir"
+	"estream/ir/interp"
 	"estream/lower/host"
 	"estream/tools/check"
 )
 
 // checkFlags are the flags of check.
 type checkFlags struct {
-	golden, prompt string
-	tolerance      float64
-	asJSON         bool
+	golden, prompt, backend string
+	tolerance               float64
+	asJSON                  bool
 }
 
 func (a *App) checkCommand() *cobra.Command {
@@ -56,18 +59,23 @@ where that is above 1; ids must be equal. Exit code 1 says that something differ
 	fl := cmd.Flags()
 	fl.StringVar(&f.golden, "golden", "", "safetensors file of another implementation's values (required)")
 	fl.StringVar(&f.prompt, "prompt", "", "prompt of the file (default: the one with the most values)")
+	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	fl.Float64Var(&f.tolerance, "tolerance", 0, "how far off an element may be (default 0.0001; packages with encoded weights have no default)")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
 func (a *App) check(ctx context.Context, f checkFlags, dir string) error {
-	o := check.Options{Prompt: f.prompt, Tolerance: f.tolerance, Names: slices.Concat(a.GoldenNames, check.Names()), Interp: a.Interp}
-	var err error
+	o := check.Options{Prompt: f.prompt, Tolerance: f.tolerance, Names: slices.Concat(a.GoldenNames, check.Names()), Interp: a.interp()}
+	b, err := a.choose(f.backend)
+	if err != nil {
+		return err
+	}
 	if o.Runtime.Ops, err = ir.Core(a.Ops...); err != nil {
 		return err
 	}
-	o.Runtime.Host = host.New(host.Options{Ops: a.HostOps})
+	o.Runtime.Packings = a.foreign()
+	b.use(&o.Runtime, host.New(host.Options{Ops: a.HostOps}))
 	r, err := check.Run(ctx, dir, f.golden, o)
 	switch {
 	case errors.Is(err, check.ErrTolerance):
@@ -83,6 +91,13 @@ func (a *App) check(ctx context.Context, f checkFlags, dir string) error {
 		err = fmt.Errorf("%s differs from %s", dir, f.golden)
 	}
 	return err
+}
+
+// interp is the table of all operators.
+func (a *App) interp() interp.Table {
+	t := interp.Core()
+	maps.Copy(t, a.Interp)
+	return t
 }
 
 func (a *App) printCheck(r *check.Report, golden, dir string) {

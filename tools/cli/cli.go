@@ -1,5 +1,5 @@
 // Package cli is the estream command as a library: a program with families,
-// formats, operators or backends of its own fills an App and calls Main.
+// formats, operators, backends or sources of its own fills an App and calls Main.
 //
 // Results go to stdout, progress and notes to stderr. Exit codes: 0 success,
 // 1 failure, 2 wrong usage, 130 interrupted.
@@ -22,7 +22,6 @@ import (
 
 	"estream/ir"
 	"estream/ir/interp"
-	"estream/lower"
 	"estream/lower/host"
 	"estream/models"
 	"estream/models/all"
@@ -34,11 +33,12 @@ import (
 type App struct {
 	Families []models.Family
 	Formats  []checkpoint.Format
-	Ops      []*ir.Op // beside the core ops
-	HostOps  map[*ir.Op]host.Func
-	Backends []lower.Backend // that pack can write for, the host backend apart
+	Ops      []*ir.Op             // beside the core ops
+	HostOps  map[*ir.Op]host.Func // how the host runs Ops
+	Interp   interp.Table         // how the interpreter of check computes Ops
+	Backends []Backend            // beside the host
+	Sources  []Source             // beside files
 
-	Interp      interp.Table // how check computes Ops; nil: the core ops alone
 	GoldenNames []check.Name // of golden files, before those that check knows
 
 	Stdout, Stderr io.Writer
@@ -109,7 +109,8 @@ computation.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.manualCommand())
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.planCommand(), a.manualCommand())
+	root.AddCommand(a.listCommands()...)
 	root.SetHelpCommand(a.helpCommand())
 	a.complete(root)
 	return root

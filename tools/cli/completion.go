@@ -12,7 +12,7 @@ import (
 )
 
 // complete tells shells what arguments and flags of the commands may be. Packages
-// and checkpoints are folders; a checkpoint may be a .safetensors file too.
+// and checkpoints are folders; a checkpoint may be a file too.
 func (a *App) complete(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -27,9 +27,11 @@ func (a *App) complete(root *cobra.Command) {
 		case "help":
 			continue
 		case "pack":
-			c.ValidArgsFunction = arguments(files("safetensors"), folders)
+			c.ValidArgsFunction = arguments(files(a.extensions()...), folders)
 		case "repack":
 			c.ValidArgsFunction = arguments(folders, folders)
+		case "families", "ops", "formats", "backends":
+			c.ValidArgsFunction = arguments()
 		default:
 			c.ValidArgsFunction = arguments(folders)
 		}
@@ -55,6 +57,8 @@ func (a *App) flagValues(command, flag string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 	case "backend":
 		return words(a.backendNames()...)
+	case "source":
+		return words(a.sourceNames()...)
 	case "logits":
 		return words("last", "all", "none")
 	case "schedule":
@@ -79,9 +83,20 @@ func words(w ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(w, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 }
 
-// files completes folders and files of an extension.
-func files(extension string) cobra.CompletionFunc {
-	return cobra.FixedCompletions([]string{extension}, cobra.ShellCompDirectiveFilterFileExt)
+// files completes folders and files of some extensions.
+func files(extensions ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+// extensions are those of checkpoints, without the dot.
+func (a *App) extensions() []string {
+	var out []string
+	for _, f := range a.Formats {
+		for _, e := range f.Extensions {
+			out = append(out, strings.TrimPrefix(e, "."))
+		}
+	}
+	return out
 }
 
 func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

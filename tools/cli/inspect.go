@@ -18,8 +18,8 @@ func (a *App) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] PACKAGE",
 		Short: "Show what a package holds",
-		Long: `Inspect prints a package's family, sizes, policy, layer classes and record
-bindings. With --ir it prints the graphs as IR text as they are stored, with
+		Long: `Inspect prints a package's family, parameters, sizes, policy, layer classes and
+record bindings. With --ir it prints the graphs as IR text as they are stored, with
 --legal as the host backend runs them, with --records every record.
 
 A class is what layers of one shape share: its graphs are the phases body (up to
@@ -73,12 +73,15 @@ func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
 
 func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
 	man := m.Manifest()
+	c, err := a.census(m)
+	if err != nil {
+		return err
+	}
 	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
 	p("family    %s, %d layers, hidden %d, vocabulary of %d", man.Family, len(m.Module().Layers), hidden(m), m.Vocab())
 	p("format    %d, aligned to %s, packing %s for %s", man.Version, formatSize(man.Align), man.Packing, strings.Join(man.Backends, ", "))
-	for _, f := range man.Files {
-		p("file      %-22s %s", f.Name, formatSize(f.Size))
-	}
+	a.printCensus(c)
+	a.printFiles(man.Files)
 	for _, kv := range man.Policy {
 		p("policy    %s: %s", kv.Key, kv.Value)
 	}
@@ -192,9 +195,13 @@ func ranges(ns []int) string {
 
 func (a *App) inspectJSON(m *runtime.Model) error {
 	man := m.Manifest()
-	return a.printJSON(map[string]any{
+	c, err := a.census(m)
+	if err != nil {
+		return err
+	}
+	return a.printJSON(censusJSON(c, map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
 		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": man.Files, "policy": man.Policy, "provenance": man.Provenance,
 		"config": string(man.Config), "module": man.Module, "experts": man.Experts, "dense": man.Dense, "rows": man.Rows,
-	})
+	}))
 }

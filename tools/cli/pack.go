@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/ir"
-	"estream/lower"
-	"estream/lower/host"
 	"estream/pager/layout"
 	"estream/tools/pack"
 )
@@ -22,17 +20,18 @@ func (a *App) packCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack [flags] CHECKPOINT PACKAGE",
 		Short: "Lower a checkpoint into a package",
-		Long: `Pack reads a checkpoint (a folder with config.json and safetensors, or one
-.safetensors file with config.json beside it), lowers its model and writes a
-package: a new folder with the graphs and all weights, encoded and laid out to be
-read from disk. It is written next to its place, in PACKAGE.partial, and renamed at
-the end. An interrupted conversion is not lost: the same command again goes on where
-it was. Memory stays under 1 GiB, however large the model.
+		Long: `Pack reads a checkpoint (a folder with config.json and safetensors, a .gguf file, or
+what else estream formats lists), lowers its model and writes a package: a new
+folder with the graphs and all weights, encoded and laid out to be read from disk.
+It is written next to its place, in PACKAGE.partial, and renamed at the end. An
+interrupted conversion is not lost: the same command again goes on where it was.
+Memory stays under 1 GiB, however large the model.
 
 Encodings:
 ` + encodingTable(),
 		Example: `  estream pack OLMoE-1B-7B-0924 olmoe.estream
   estream pack --encoding w8 OLMoE-1B-7B-0924 olmoe-w8.estream
+  estream pack qwen3-30b-a3b-q4_0.gguf qwen3.estream
   estream pack --encoding w4g128 --attention w4g128 --head exact --embed exact OLMoE-1B-7B-0924 study.estream`,
 		Args: args(cobra.ExactArgs(2)),
 	}
@@ -94,33 +93,20 @@ func packEncoding(name string, kinds [4]string) (pack.Encoding, error) {
 	return e, nil
 }
 
-func (a *App) backendNames() []string {
-	names := []string{"host"}
-	for _, b := range a.Backends {
-		names = append(names, b.Name())
-	}
-	return names
-}
-
-// backend returns the backend of a name.
-func (a *App) backend(name string) (lower.Backend, error) {
-	if name == "host" {
-		return host.New(host.Options{Ops: a.HostOps}), nil
-	}
-	for _, b := range a.Backends {
-		if b.Name() == name {
-			return b, nil
-		}
-	}
-	return nil, usagef("unknown backend %q: use one of %s", name, strings.Join(a.backendNames(), ", "))
-}
-
-func (a *App) pack(ctx context.Context, from, to string, o pack.Options, asJSON bool) error {
+// packFor sets what of o follows from its backend and from the program.
+func (a *App) packFor(o *pack.Options) error {
 	b, err := a.backend(o.Backend)
 	if err != nil {
 		return err
 	}
 	o.Packing, o.Families, o.Formats = b.Packings()[0], a.Families, a.Formats
+	return nil
+}
+
+func (a *App) pack(ctx context.Context, from, to string, o pack.Options, asJSON bool) error {
+	if err := a.packFor(&o); err != nil {
+		return err
+	}
 	report, err := a.convert(ctx, "packing", &o, func() (*pack.Report, error) { return pack.Run(ctx, from, to, o) })
 	if err != nil {
 		return err

@@ -136,7 +136,7 @@ func (device) Packings() []lower.Packing { return lowertest.NewNPU().Packings() 
 
 func TestRepack(t *testing.T) {
 	a := cli.Default()
-	a.Backends = []lower.Backend{device{}}
+	a.Backends = []cli.Backend{{Name: "npu", New: func(lower.Backend) lower.Backend { return device{} }}}
 	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	forHost, forNPU, want, again := at("host"), at("npu"), at("want"), at("again")
 	for _, c := range []struct {

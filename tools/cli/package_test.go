@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,8 @@ func TestInspect(t *testing.T) {
 	r := ok(t, "inspect", dir)
 	for _, line := range []string{
 		"family    olmoe, 3 layers, hidden 64, vocabulary of 160\n",
+		"params    219456: 147456 of experts, 127296 for each token\n",
+		"weights   experts f32               147456 values in 576.0 KiB\n",
 		"format    1, aligned to 16.0 KiB, packing host for host\n",
 		"policy    ffn.router.weight: f32: router, exact (3 graphs, layer0 to layer2)\n",
 		"class     c0: 3 layers (0-2); graphs c0.body, c0.route, c0.experts, c0.tail, c0.early\n",
@@ -66,6 +69,38 @@ func TestInspect(t *testing.T) {
 	requireKeys(t, v, "family", "version", "align", "packing", "backends", "ops", "layers", "classes", "vocab", "files",
 		"policy", "provenance", "config", "module", "experts", "dense", "rows")
 	require.Equal(t, []any{"c0", "c0", "c0"}, v["layers"])
+	require.Equal(t, []any{219456.0, 147456.0, 127296.0}, []any{v["params"], v["expert_params"], v["active_params"]})
+}
+
+// A dry run prints what synth would make, which inspect prints of what it made.
+func TestSynthDryRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "p")
+	r := ok(t, "synth", "--dry-run", "--config", tiny, dir)
+	require.NoDirExists(t, dir)
+	require.Equal(t, r, ok(t, "synth", "--dry-run", "--config", tiny))
+	require.Equal(t, `family    olmoe, 3 layers, as w4
+params    219456: 147456 of experts, 127296 for each token
+weights   experts w4g64              98304 values in 51.0 KiB
+weights   experts w4g32              49152 values in 27.0 KiB
+weights   layers  w8                 49152 values in 49.5 KiB
+weights   layers  bf16                2304 values in 13.5 KiB
+weights   head    w8                 10240 values in 10.3 KiB
+weights   head    bf16                  64 values in 128 B
+weights   embed   w8                 10240 values in 10.3 KiB
+file      dense.bin              144.0 KiB
+file      experts.bin            384.0 KiB
+file      model.fb               9.4 KiB
+`, r.out)
+	ok(t, "synth", "--config", tiny, dir)
+	made := ok(t, "inspect", dir).out
+	for _, line := range strings.SplitAfter(r.out, "\n")[1:10] {
+		require.Contains(t, made, line)
+	}
+
+	v := object(t, ok(t, "synth", "--dry-run", "--json", "--encoding", "w8", "--config", "../../testdata/configs/LFM2-8B-A1B.config.json"))
+	requireKeys(t, v, "family", "encoding", "policy", "notes", "weights", "files")
+	require.Equal(t, []any{24.0, 8339929856.0, 7751073792.0, 1557740288.0}, []any{v["layers"], v["params"], v["expert_params"], v["active_params"]})
+	require.Equal(t, map[string]any{"kind": "experts", "type": "w8", "values": 7751073792.0, "bytes": 7759003648.0}, v["weights"].([]any)[0])
 }
 
 func TestSynth(t *testing.T) {

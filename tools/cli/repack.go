@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/ir"
-	"estream/lower"
-	"estream/lower/host"
 	"estream/tools/pack"
 )
 
@@ -56,13 +54,4 @@ func (a *App) repack(ctx context.Context, from, to string, o pack.RepackOptions,
 	}
 	fmt.Fprintf(a.Stdout, "%s: %s, %s repacked as %s into %s %s\n", to, report.Family, formatSize(report.Read), o.Packing.Name, formatSize(report.Written), pace(report))
 	return nil
-}
-
-// packings are those that packages may have.
-func (a *App) packings() []lower.Packing {
-	known := host.New(host.Options{}).Packings()
-	for _, b := range a.Backends {
-		known = append(known, b.Packings()...)
-	}
-	return known
 }

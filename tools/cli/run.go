@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ type runFlags struct {
 	readers, banks, group, chunk, threads                             int
 	asJSON, chat                                                      bool
 	system                                                            string
-	trace                                                             string
+	backend, source, trace                                            string
 	tracer                                                            *trace.Writer // of trace, once it is begun; nil: none
 }
 
@@ -66,6 +67,8 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 2 MiB)")
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
+	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
+	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -76,18 +79,30 @@ var maxFlag = map[string]int{"readers": 256, "banks": 1 << 16, "group": 1 << 16,
 
 // open opens a package as the flags say.
 func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model, error) {
-	o, err := a.options(f)
+	o, err := a.prepare(f)
 	if err != nil {
 		return nil, err
+	}
+	return runtime.Open(ctx, dir, o)
+}
+
+// prepare prepares the process to run packages as the flags say.
+func (a *App) prepare(f runFlags) (o runtime.Options, err error) {
+	if o, err = a.options(f); err != nil {
+		return o, err
 	}
 	h := host.Options{Threads: o.Threads, Ops: a.HostOps}
 	if f.tracer != nil {
 		h.Trace, o.Trace, o.Events = f.tracer.Op, f.tracer.Pager, f.tracer.Event
 	}
-	o.Host = host.New(h)
+	b, err := a.choose(cmp.Or(f.backend, "host"))
+	if err != nil {
+		return o, err
+	}
+	b.use(&o, host.New(h))
 	debug.SetGCPercent(25)                                 // garbage is no part of a memory plan
 	goruntime.GOMAXPROCS(o.Threads + cmp.Or(o.Readers, 2)) // readers have processors of their own
-	return runtime.Open(ctx, dir, o)
+	return o, nil
 }
 
 // options are those of the runtime that flags say, the host backend apart.
@@ -97,13 +112,16 @@ func (a *App) options(f runFlags) (o runtime.Options, err error) {
 			return o, usagef("--%s=%d: want 0 (chosen) to %d", name, n, maxFlag[name])
 		}
 	}
-	o = runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU())}
+	o = runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU()), Packings: a.foreign()}
 	if f.memory != "" {
 		if o.Memory, err = parseSize(f.memory); err != nil {
 			return o, err
 		}
 	}
 	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
+		return o, err
+	}
+	if o.Source, err = a.source(f.source); err != nil {
 		return o, err
 	}
 	o.Ops, err = ir.Core(a.Ops...)

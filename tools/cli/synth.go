@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ type synthFlags struct {
 	config     string
 	seed       uint64
 	checkpoint bool
+	dryRun     bool
 	asJSON     bool
 }
 
@@ -38,20 +40,28 @@ noise. The same config.json, seed and encoding give the same package, and an
 interrupted run goes on where it was.
 
 With --checkpoint it makes a folder of safetensors in bf16 instead, in shards of
-4 GB, to try conversion on.
+4 GB, to try conversion on. With --dry-run it writes nothing and prints the model's
+parameters and how large the package and each kind of weight in it would be.
 
 Encodings:
 ` + encodingTable(),
 		Example: `  estream synth --config OLMoE-1B-7B-0924/config.json olmoe-random.estream
   estream run --tokens 1,2,3 --memory 900MiB olmoe-random.estream
   estream synth --config config.json --encoding w8 --seed 7 random.estream
-  estream synth --checkpoint --config config.json random-checkpoint`,
-		Args: args(cobra.ExactArgs(1)),
+  estream synth --checkpoint --config config.json random-checkpoint
+  estream synth --dry-run --config Qwen3-30B-A3B/config.json`,
 	}
+	cmd.Args = args(func(cmd *cobra.Command, args []string) error {
+		if f.dryRun {
+			return cobra.MaximumNArgs(1)(cmd, args)
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&f.config, "config", "", "config.json of the model, or the folder it is in (required)")
 	fl.Uint64Var(&f.seed, "seed", 1, "what the random weights follow from")
 	fl.BoolVar(&f.checkpoint, "checkpoint", false, "make a checkpoint instead of a package")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print what would be written, and write nothing")
 	fl.StringVar(&encoding, "encoding", pack.Encodings[0].Name, "what weights become")
 	for i, k := range weightKinds() {
 		fl.StringVar(&kinds[i], k, "", "what "+k+" weights become instead: exact (bf16), f32, bf16, w8, w4g32, ...")
@@ -69,7 +79,7 @@ Encodings:
 			f.config = filepath.Join(f.config, "config.json")
 		}
 		if f.checkpoint {
-			for _, name := range append(weightKinds(), "encoding", "backend", "align", "workers", "restart") {
+			for _, name := range append(weightKinds(), "dry-run", "encoding", "backend", "align", "workers", "restart") {
 				if fl.Changed(name) {
 					return usagef("--%s is of packages, not of --checkpoint", name)
 				}
@@ -78,6 +88,9 @@ Encodings:
 		}
 		if o.Encoding, err = packEncoding(encoding, kinds); err != nil {
 			return err
+		}
+		if f.dryRun {
+			return a.synthPlan(cmd.Context(), f, o)
 		}
 		return a.synthPackage(cmd.Context(), f, o, args[0])
 	}
@@ -88,11 +101,9 @@ Encodings:
 func weightKinds() []string { return []string{"experts", "attention", "head", "embed"} }
 
 func (a *App) synthPackage(ctx context.Context, f synthFlags, o pack.Options, dir string) error {
-	b, err := a.backend(o.Backend)
-	if err != nil {
+	if err := a.packFor(&o); err != nil {
 		return err
 	}
-	o.Packing, o.Families = b.Packings()[0], a.Families
 	report, err := a.convert(ctx, "making", &o, func() (*pack.Report, error) { return synth.Package(ctx, f.config, dir, f.seed, o) })
 	if err != nil {
 		return err
@@ -105,6 +116,29 @@ func (a *App) synthPackage(ctx context.Context, f synthFlags, o pack.Options, di
 	}
 	fmt.Fprintf(a.Stdout, "%s: %s of random weights as %s, %s in %.1f s (%s/s), peak memory %s\n", dir, report.Family, o.Encoding.Name,
 		formatSize(report.Written), report.Elapsed.Seconds(), formatSize(int64(rate)), formatSize(report.Peak))
+	return nil
+}
+
+// synthPlan prints what synthPackage would write.
+func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error {
+	if err := errors.Join(checkSizes(o), a.packFor(&o)); err != nil {
+		return err
+	}
+	plan, err := synth.Plan(ctx, f.config, f.seed, o)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return a.printJSON(censusJSON(&plan.Census, map[string]any{
+			"family": plan.Family, "layers": plan.Layers, "encoding": o.Encoding.Name, "policy": plan.Policy, "notes": plan.Notes, "files": plan.Files,
+		}))
+	}
+	for _, n := range plan.Notes {
+		a.note("note: %s", n)
+	}
+	fmt.Fprintf(a.Stdout, "family    %s, %d layers, as %s\n", plan.Family, plan.Layers, o.Encoding.Name)
+	a.printCensus(&plan.Census)
+	a.printFiles(plan.Files)
 	return nil
 }
 

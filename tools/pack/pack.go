@@ -16,6 +16,7 @@ package pack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,14 +82,31 @@ func (r *Report) Rate() float64 {
 // made nothing leaves nothing.
 func Run(ctx context.Context, path, dir string, o Options) (*Report, error) {
 	begun := time.Now()
+	p, err := open(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.ckpt.Close()
+	return p.convert(ctx, dir, p, begun)
+}
+
+// open opens the checkpoint at path and plans its package.
+func open(ctx context.Context, path string, o Options) (*packer, error) {
 	ckpt, err := checkpoint.Open(path, checkpoint.Options{IgnoreIndex: o.IgnoreIndex}, o.Formats...)
 	if err != nil {
 		return nil, err
 	}
-	defer ckpt.Close()
+	p, err := newPacker(ctx, ckpt, path, o)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", path, errors.Join(err, ckpt.Close()))
+	}
+	return p, nil
+}
+
+func newPacker(ctx context.Context, ckpt checkpoint.Checkpoint, path string, o Options) (*packer, error) {
 	model, err := models.Open(ckpt, o.Families)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint %s: %w", path, err)
+		return nil, err
 	}
 	j := &job{o: o, vocabSize: model.Config.VocabSize, report: Report{Family: model.Family.Name, Notes: model.Notes}}
 	for _, f := range ckpt.Files() {
@@ -96,8 +114,5 @@ func Run(ctx context.Context, path, dir string, o Options) (*Report, error) {
 	}
 	p := &packer{job: j, model: model, ckpt: ckpt}
 	p.findStacked()
-	if err := p.plan(ctx, path); err != nil {
-		return nil, fmt.Errorf("checkpoint %s: %w", path, err)
-	}
-	return j.convert(ctx, dir, p, begun)
+	return p, p.plan(ctx, path)
 }

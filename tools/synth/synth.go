@@ -33,9 +33,25 @@ import (
 // disk sets the pace. o.Formats, Fill and Provenance are not used. What
 // pack.Companions names is taken from beside the config.json.
 func Package(ctx context.Context, path, dir string, seed uint64, o pack.Options) (*pack.Report, error) {
+	if err := prepare(path, seed, &o); err != nil {
+		return nil, err
+	}
+	return pack.Run(ctx, path, dir, o)
+}
+
+// Plan tells what Package would write, and writes nothing.
+func Plan(ctx context.Context, path string, seed uint64, o pack.Options) (*pack.Forecast, error) {
+	if err := prepare(path, seed, &o); err != nil {
+		return nil, err
+	}
+	return pack.Plan(ctx, path, o)
+}
+
+// prepare sets what of o makes weights.
+func prepare(path string, seed uint64, o *pack.Options) error {
 	m, err := open(path, seed, o.Families)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f := &filler{seed: seed, packing: o.Packing, shared: map[string]*shared{}}
 	o.Formats, o.Fill = []checkpoint.Format{m.format()}, f.fill
@@ -43,7 +59,7 @@ func Package(ctx context.Context, path, dir string, seed uint64, o pack.Options)
 		{Key: "source", Value: "synthetic: random weights, nothing was trained"},
 		{Key: "seed", Value: strconv.FormatUint(seed, 10)},
 	}
-	return pack.Run(ctx, path, dir, o)
+	return nil
 }
 
 // open reads a config.json and finds the tensors that its model has.

@@ -1,0 +1,69 @@
+package simulate
+
+import "time"
+
+// A Disk says how long reads take. Reads stand in line for its channel, which serves one after another; what a read takes
+// beside that overlaps with others, so that few or small reads in flight do not reach Rate.
+type Disk struct {
+	Rate    float64       // bytes a second of the channel; 0: it takes no time
+	Latency time.Duration // before a read is in line
+	Check   float64       // bytes a second of a reader's own work on what it has read, such as checksums; 0: none
+
+	Delay func(Span) time.Duration `json:"-"` // that a read takes beside; nil: none
+}
+
+// Throughput is the bytes a second of so many readers that each read so many bytes at a time.
+func (d Disk) Throughput(readers int, bytes int64) float64 {
+	one := d.Latency + d.own(bytes) + over(bytes, d.Rate)
+	if one <= 0 {
+		return 0
+	}
+	rate := float64(readers) * float64(bytes) / one.Seconds()
+	if d.Rate > 0 {
+		rate = min(rate, d.Rate)
+	}
+	return rate
+}
+
+func (d Disk) own(bytes int64) time.Duration { return over(bytes, d.Check) }
+
+// over is how long bytes take at a rate.
+func over(bytes int64, rate float64) time.Duration {
+	if rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(bytes) / rate * 1e9)
+}
+
+// A line is a disk at work: when its channel is free again.
+type line struct {
+	Disk
+	free time.Duration
+}
+
+// read is when a read ends that begins now.
+func (l *line) read(now time.Duration, r Span) time.Duration {
+	l.free = max(l.free, now+l.Latency) + over(r.Bytes, l.Rate)
+	end := l.free + l.own(r.Bytes)
+	if l.Delay != nil {
+		end += l.Delay(r)
+	}
+	return end
+}
+
+// replay is how long the pass's reads take by themselves.
+func (p *pass) replay() time.Duration {
+	readers := make([]time.Duration, p.c.Readers) // when each is free
+	l, last := line{Disk: p.c.Disk}, time.Duration(0)
+	for _, r := range p.reads {
+		next := 0
+		for i, at := range readers {
+			if at < readers[next] {
+				next = i
+			}
+		}
+		readers[next] = l.read(readers[next], r)
+		last = max(last, readers[next])
+	}
+	return last
+}

@@ -1,0 +1,66 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Templates that would run for ever, or take all memory, end in errors.
+func TestHostile(t *testing.T) {
+	deep, long := strings.Repeat("(", 1<<17), strings.Repeat("x", maxText+1)
+	for _, c := range []struct{ text, want string }{
+		{"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 200 macros, loops and calls deep"},
+		{"{% macro f(x=f()) %}{% endmacro %}{{ f() }}", "more than 200 macros, loops and calls deep"},
+		{"{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{% if 1 %}{{ f() }}{% endif %}{% endmacro %}{{ f() }}", "more than 200 macros, loops and calls deep"},
+		{"{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "more than 200 macros, loops and calls deep"},
+		{"{% set ns = namespace() %}{% macro m() %}{% set ns.c = caller %}{% endmacro %}{% call m() %}{{ ns.c() }}{% endcall %}{{ ns.c() }}", "more than 200 macros, loops and calls deep"},
+		{"{% for i in range(60000) %}{% for j in range(1000) %}{{ bos_token }}{% endfor %}{% endfor %}", "writes more than 16777216 bytes"},
+		{"{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "a value that holds itself, or very many"},
+		{"{% set a = namespace() %}{% set b = namespace(a=[[a]]) %}{% set a.b = b %}{{ a == b }}", "a value that holds itself, or very many"},
+		{"{% set messages[0]['x'] = {'m': messages} %}{{ messages }}", "a value that holds itself, or very many"},
+		{"{% for i in range(10000000000) %}{% endfor %}", "range of more than 65536 numbers"},
+		{"{{ " + deep + " }}", "t: more than 200 brackets stand within each other"},
+		{long, "t: 262145 bytes, more than 262144"},
+		{"{{ 1 % 0 }}", "chat template: the chat template does what it cannot: runtime error: integer divide by zero"},
+		{"{{ 'a' * -1 }}", "chat template: the chat template does what it cannot: strings: negative Repeat count"},
+
+		// Nothing reaches another text, a file or the environment.
+		{"{% include 't' %}", "t: "},
+		{"{% include '/etc/hosts' %}", "t: "},
+		{"{% import '/etc/hosts' as x %}", "t: "},
+		{"{% from 't' import x %}", "t: "},
+		{"{% extends 't' %}", "t: "},
+		{"{% block a %}{{ self.a() }}{% endblock %}", "t: "},
+		{"{{ lipsum(100000000) }}", "lipsum"},
+		{"{{ open('/etc/hosts') }}", "open"},
+		{"{{ ''.__class__.__mro__ }}", "__mro__"},
+	} {
+		tmpl, err := Parse("t", c.text, map[string]string{"bos_token": strings.Repeat("<s>", 1000)})
+		if err == nil {
+			_, err = tmpl.Render(talk, true)
+		}
+		require.ErrorContains(t, err, c.want, "%.80s", c.text)
+		require.Less(t, len(err.Error()), 1000, "%.80s", c.text)
+	}
+}
+
+// What takes memory, or time, without going deep or writing is ended by the watch;
+// a loop stops then.
+func TestWatch(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		limits     limits
+	}{
+		{"{% set ns = namespace(x='" + strings.Repeat("x", 1<<16) + "') %}{% for i in range(1000) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}", "the chat template takes more than 16 MiB of memory", limits{time.Minute, 16 << 20}},
+		{"{% for i in range(60000) %}{% for j in range(60000) %}{% endfor %}{% endfor %}", "the chat template takes more than 50ms", limits{50 * time.Millisecond, 1 << 40}},
+	} {
+		tmpl, err := Parse("t", c.text, nil)
+		require.NoError(t, err)
+		tmpl.limits = c.limits
+		_, err = tmpl.Render(talk, true)
+		require.EqualError(t, err, c.want, "%.80s", c.text)
+	}
+}

@@ -1,0 +1,172 @@
+package planner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"estream/pager"
+	"estream/pager/simulate"
+	"estream/runtime"
+)
+
+// A Choice is a plan with what it is predicted to take.
+type Choice struct {
+	Plan  runtime.Plan
+	First simulate.Totals // the first run of a process
+	Next  simulate.Totals // one that finds in memory what is to stay there
+}
+
+// ErrLimit is wrapped by the error of a choice that an accelerator's session cannot map.
+var ErrLimit = errors.New("more than a session of the accelerator can map")
+
+// slack is by how much a first run may take longer than the fastest for the sake of a smaller arena.
+const slack = 1.01
+
+// Choose returns a function for runtime.Options.Choose: it picks the smallest arena of those with which the first run is
+// predicted to be as fast as can be, 1 % apart.
+func (p *Profile) Choose(schedule pager.Schedule) func(*runtime.Model, func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+	return func(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+		planner := &Planner{Profile: p, Package: Describe(m), Schedule: schedule}
+		c, err := planner.Pick(as)
+		return c.Plan, err
+	}
+}
+
+// Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits.
+func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choice, err error) {
+	choices, err := p.choices(as)
+	if err != nil {
+		return best, err
+	}
+	least := slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(a.First.Time, b.First.Time) }).First.Time
+	choices = slices.DeleteFunc(choices, func(c Choice) bool { return float64(c.First.Time) > slack*float64(least) })
+	best = slices.MinFunc(choices, func(a, b Choice) int {
+		return cmp.Or(cmp.Compare(a.Plan.Geometry.Bytes(), b.Plan.Geometry.Bytes()), cmp.Compare(a.First.Time, b.First.Time))
+	})
+	best.Next, err = p.Predict(best.Plan, false)
+	return best, err
+}
+
+// choices are the shapes that fit, with their first runs.
+func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []Choice, err error) {
+	var over error
+	for _, s := range p.shapes() {
+		plan, err := as(s)
+		if errors.Is(err, runtime.ErrMemory) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n := p.Mapped(plan); p.Limit > 0 && n > p.Limit {
+			over = fmt.Errorf("%d bytes of arena and pins, %d allowed: give a smaller --memory: %w", n, p.Limit, ErrLimit)
+			continue
+		}
+		c := Choice{Plan: plan}
+		if c.First, err = p.Predict(plan, true); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	if over != nil {
+		return nil, over
+	}
+	plan, err := as(runtime.Shape{})
+	if err != nil {
+		return nil, err
+	}
+	c := Choice{Plan: plan}
+	c.First, err = p.Predict(plan, true)
+	return []Choice{c}, err
+}
+
+// mostGroup is about how many bytes of experts a read may have: no disk gains by more.
+const mostGroup = 32 << 20
+
+// shapes are those worth trying.
+func (p *Planner) shapes() (out []runtime.Shape) {
+	experts, stride := 0, int64(1)
+	for _, l := range p.Package.Layers {
+		experts, stride = max(experts, l.Experts), max(stride, l.Stride)
+	}
+	for group := 1; group <= max(1, experts/2); group *= 2 {
+		if group > 1 && int64(group)*stride > mostGroup {
+			break
+		}
+		for _, banks := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24} {
+			if (banks-1)*group >= max(1, 2*experts) {
+				break
+			}
+			for readers := 1; readers <= 4; readers++ {
+				out = append(out, runtime.Shape{Readers: readers, Banks: banks, Group: group})
+			}
+		}
+	}
+	return out
+}
+
+// budgets is how many budgets Frontier tries between the smallest plan and one that keeps all weights in memory.
+const budgets = 12
+
+// Frontier returns choices for prompts of so many tokens of which none is better in memory, first and next run: arenas
+// alone, and arenas with pins in what a budget leaves. as gives the plan of a shape under a budget.
+func (p *Planner) Frontier(as func(s runtime.Shape, memory int64) (runtime.Plan, error)) ([]Choice, error) {
+	all, err := p.choices(func(s runtime.Shape) (runtime.Plan, error) { return as(s, 0) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Next = all[i].First
+	}
+	all = pareto(all)
+	arenas := all
+	from, to := arenas[0].Plan.Bytes(), arenas[0].Plan.Bytes()+p.weights()
+	for i := 1; i <= budgets; i++ {
+		memory := from + (to-from)*int64(i)/budgets
+		for _, a := range arenas {
+			plan, err := as(runtime.Shape{Readers: a.Plan.Readers, Banks: a.Plan.Geometry.Banks, Group: a.Plan.Geometry.Group}, memory)
+			if err != nil || p.Limit > 0 && p.Mapped(plan) > p.Limit {
+				continue // an arena alone is as large as that, or what stays in memory is
+			}
+			c := Choice{Plan: plan}
+			if c.First, err = p.Predict(plan, true); err == nil {
+				c.Next, err = p.Predict(plan, false)
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+	}
+	return pareto(all), nil
+}
+
+// weights is the bytes of all weights.
+func (p *Planner) weights() int64 {
+	n := p.Package.Table
+	for _, l := range p.Package.Layers {
+		n += l.Dense + int64(l.Experts)*l.Stride
+	}
+	for _, h := range p.Package.Head {
+		n += h
+	}
+	return n
+}
+
+// pareto leaves out what another choice is better than, and sorts the rest by memory.
+func pareto(all []Choice) (out []Choice) {
+	slices.SortStableFunc(all, func(a, b Choice) int {
+		return cmp.Or(cmp.Compare(a.Plan.Bytes(), b.Plan.Bytes()), cmp.Compare(a.Next.Time, b.Next.Time), cmp.Compare(a.First.Time, b.First.Time))
+	})
+	for _, c := range all {
+		if !slices.ContainsFunc(out, func(o Choice) bool { return o.First.Time <= c.First.Time && o.Next.Time <= c.Next.Time }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"estream/ir"
+	"estream/pager"
+	"estream/pager/layout"
+	"estream/pager/simulate"
+	"estream/passes"
+	"estream/runtime"
+)
+
+// A Package is what a prediction needs to know of a package.
+type Package struct {
+	Layers []Layer
+	Head   []int64 // bytes of its records
+	Table  int64   // bytes of the embedding table
+}
+
+// A Layer is what a layer reads.
+type Layer struct {
+	Class   string
+	Dense   int64 // bytes of its record
+	Stride  int64 // bytes of an expert's
+	Experts int
+	TopK    int // experts a token
+}
+
+// Describe returns what a prediction needs to know of a model.
+func Describe(m *runtime.Model) Package {
+	man, module := m.Manifest(), m.Module()
+	p := Package{Table: man.Rows[0].Size()}
+	for _, class := range module.Layers {
+		p.Layers = append(p.Layers, Layer{Class: class, TopK: topK(module, class)})
+	}
+	for _, r := range man.Dense {
+		if r.Layer < len(p.Layers) {
+			p.Layers[r.Layer].Dense = r.Stride(man.Align)
+		} else {
+			p.Head = append(p.Head, r.Stride(man.Align))
+		}
+	}
+	for _, r := range man.Experts {
+		l := &p.Layers[r.Layer]
+		l.Stride, l.Experts = r.Stride(man.Align), l.Experts+1
+	}
+	return p
+}
+
+func topK(module *ir.Module, class string) int {
+	if g := module.Graph(class + "." + passes.ExpertsPhase); g != nil {
+		for _, v := range g.Values {
+			if v.Op == ir.Experts {
+				return v.Args[1].Type.Last().N
+			}
+		}
+	}
+	return 0
+}
+
+// A Planner predicts and picks plans of one package on one machine.
+type Planner struct {
+	Profile  *Profile
+	Package  Package
+	Schedule pager.Schedule
+	Limit    int64 // bytes that a session of an accelerator can map; 0: no limit
+
+	routes map[int][][]int // of each layer, by tokens
+}
+
+// Predict simulates a run of a plan: the first of a process, or one that finds in memory what is to stay there.
+func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error) {
+	c := simulate.Config{Arena: plan.Geometry, Schedule: p.Schedule, Readers: plan.Readers, Disk: p.Profile.Disk, Heads: 1}
+	records, table := plan.Pinned()
+	for _, r := range records {
+		c.Pins = append(c.Pins, simulate.Pin{Stage: r.Stage, Dense: r.Dense, First: r.First, Count: r.Count, Loaded: !first})
+	}
+	if first || !table {
+		blocks := math.Ceil(float64(p.Package.Table) / layout.BlockSize)
+		for range int(math.Ceil(blocks * (1 - math.Pow(1-1/max(1, blocks), float64(plan.Tokens))))) { // that random tokens lie in
+			c.Fetch = append(c.Fetch, layout.BlockSize)
+		}
+	}
+	c.Embed = seconds(p.Profile.Embed.over(plan.Tokens, 1, plan.Chunk))
+	rows := p.rows(plan.Tokens)
+	for l, layer := range p.Package.Layers {
+		st, err := p.stage(layer, plan, rows[l])
+		if err != nil {
+			return simulate.Totals{}, err
+		}
+		c.Stages = append(c.Stages, st)
+	}
+	c.Stages = append(c.Stages, p.head(plan))
+	c.Heads = (plan.Rows + plan.Head - 1) / max(1, plan.Head)
+	return simulate.Run(c)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+func (p *Planner) stage(l Layer, plan runtime.Plan, rows []int) (simulate.Stage, error) {
+	c, ok := p.Profile.Classes[l.Class]
+	if !ok {
+		return simulate.Stage{}, fmt.Errorf("the profile has no layer class %s: it is of another package", l.Class)
+	}
+	over := func(l Line) float64 { return l.over(plan.Tokens, max(1, plan.Sequences), plan.Chunk) }
+	return simulate.Stage{
+		Dense:  []simulate.Dense{{Bytes: l.Dense, Time: seconds(over(c.Body))}},
+		Stride: l.Stride, Rows: rows,
+		Group: func(rows []int) time.Duration {
+			t := c.Call
+			for _, n := range rows {
+				t += c.expert(n)
+			}
+			return seconds(t)
+		},
+		Side: seconds(over(c.Side)),
+		Tail: seconds(over(c.Tail) + c.Rest.over(plan.Tokens, 1, plan.Tokens)),
+	}, nil
+}
+
+// head takes as long for each byte and row as the first layer's body: it is never measured, and hardly counts.
+func (p *Planner) head(plan runtime.Plan) (st simulate.Stage) {
+	first := p.Package.Layers[0]
+	for _, n := range p.Package.Head {
+		body := p.Profile.Classes[first.Class].Body
+		st.Dense = append(st.Dense, simulate.Dense{Bytes: n, Time: seconds(float64(n) / float64(max(1, first.Dense)) * (body.Call + body.Row*float64(plan.Head)))})
+	}
+	return st
+}
+
+// mostRouted is how many tokens are routed for a prediction; more are taken to go where these went.
+const mostRouted = 2048
+
+// rows is how many rows each expert of each layer has: tokens pick experts at random.
+func (p *Planner) rows(tokens int) [][]int {
+	if p.routes[tokens] != nil {
+		return p.routes[tokens]
+	}
+	rng, out := rand.New(rand.NewPCG(1, uint64(tokens))), make([][]int, len(p.Package.Layers))
+	n := min(tokens, mostRouted)
+	for i, l := range p.Package.Layers {
+		out[i] = make([]int, l.Experts)
+		last := make([]int, l.Experts) // the token that picked each expert last
+		for t := 1; t <= n && l.Experts > 0; t++ {
+			for range l.TopK {
+				e := rng.IntN(l.Experts)
+				for last[e] == t {
+					e = rng.IntN(l.Experts)
+				}
+				last[e] = t
+				out[i][e]++
+			}
+		}
+		for e := range out[i] {
+			out[i][e] = int(math.Ceil(float64(out[i][e]) * float64(tokens) / float64(n)))
+		}
+	}
+	if p.routes == nil {
+		p.routes = map[int][][]int{}
+	}
+	p.routes[tokens] = out
+	return out
+}
+
+// Mapped is the bytes of weights that a session of an accelerator maps for a plan: the arena, and what stays in memory.
+func (p *Planner) Mapped(plan runtime.Plan) int64 {
+	n := plan.Geometry.Bytes()
+	records, _ := plan.Pinned()
+	for _, r := range records {
+		switch {
+		case !r.Dense:
+			n += int64(r.Count) * p.Package.Layers[r.Stage].Stride
+		case r.Stage < len(p.Package.Layers):
+			n += p.Package.Layers[r.Stage].Dense
+		default:
+			n += p.Package.Head[r.First]
+		}
+	}
+	return n
+}
+
+// Saturation is n*, the tokens of a prompt from which computation hides reads: 1.2 F W E / (2 BW (k + shared)), where F is
+// the rate of computing an expert, W the bytes of a weight, BW the disk's rate, and shared what runs beside routed experts,
+// in experts. Below it the disk limits, and weights that stay in memory would be faster. 0: the package has no experts.
+func (p *Planner) Saturation() float64 {
+	read, row := 0.0, 0.0 // seconds of reading all experts, and of a token's experts
+	for _, l := range p.Package.Layers {
+		c := p.Profile.Classes[l.Class]
+		if l.Experts == 0 || len(c.Expert) == 0 {
+			continue
+		}
+		last := c.Expert[len(c.Expert)-1]
+		read += float64(l.Experts) * float64(l.Stride) / p.Profile.Disk.Rate
+		row += float64(l.TopK)*last.Seconds/float64(last.Rows) + c.Side.Row
+	}
+	if row == 0 {
+		return 0
+	}
+	return 1.2 * read / row
+}

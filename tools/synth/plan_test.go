@@ -1,0 +1,71 @@
+package synth_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/pager/layout"
+	"estream/tools/pack"
+	"estream/tools/synth"
+)
+
+// The published models have as many parameters as they should, matrices in int4
+// take 4.5 bits a value with groups of 32, and files add up to their weights.
+func TestPlanPublished(t *testing.T) {
+	type size struct {
+		Params  int64 `json:"params"`
+		Experts int64 `json:"expert_params"`
+		Active  int64 `json:"active_params"`
+		Layers  int   `json:"layers"`
+	}
+	const configs = "../../testdata/configs"
+	text, err := os.ReadFile(filepath.Join(configs, "sizes.json"))
+	require.NoError(t, err)
+	want := map[string]size{}
+	require.NoError(t, json.Unmarshal(text, &want))
+	require.Len(t, want, 5)
+	for name, want := range want {
+		o := options(t, "w4g32")
+		o.Encoding.Attention, o.Encoding.Head = o.Encoding.Experts, o.Encoding.Experts
+		plan, err := synth.Plan(t.Context(), filepath.Join(configs, name+".config.json"), 1, o)
+		require.NoError(t, err, name)
+		require.Equal(t, want, size{plan.Params, plan.Experts, plan.Active, plan.Layers}, name)
+
+		int4, weights := [2]int64{}, int64(0)
+		for _, k := range plan.Kinds {
+			weights += k.Bytes
+			if k.Type == o.Encoding.Experts {
+				int4[0], int4[1] = int4[0]+k.Values, int4[1]+k.Bytes
+			}
+			if k.Name == "experts" {
+				require.Equal(t, want.Experts, k.Values, name)
+			}
+		}
+		require.Greater(t, float64(int4[0]), 0.95*float64(want.Params), name)
+		require.InEpsilon(t, 4.5/8*float64(int4[0]), int4[1], 0.01, name)
+		records := plan.Files[0].Size + plan.Files[1].Size
+		require.Equal(t, []string{layout.DenseName, layout.ExpertsName, layout.ManifestName}, []string{plan.Files[0].Name, plan.Files[1].Name, plan.Files[2].Name}, name)
+		require.Equal(t, plan.Written, records, name)
+		require.InEpsilon(t, weights, records, 0.01, name)
+	}
+}
+
+// A plan is of the package that is then made.
+func TestPlanOfPackage(t *testing.T) {
+	for _, e := range pack.Encodings {
+		plan, err := synth.Plan(t.Context(), tiny, 7, options(t, e.Name))
+		require.NoError(t, err)
+		dir := filepath.Join(t.TempDir(), "p")
+		_, err = synth.Package(t.Context(), tiny, dir, 7, options(t, e.Name))
+		require.NoError(t, err)
+		for _, f := range plan.Files {
+			st, err := os.Stat(filepath.Join(dir, f.Name))
+			require.NoError(t, err)
+			require.Equal(t, st.Size(), f.Size, "%s, %s", e.Name, f.Name)
+		}
+	}
+}

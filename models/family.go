@@ -24,6 +24,7 @@ import (
 // A Family is one architecture.
 type Family struct {
 	Name          string   // its folder under models
+	Doc           string   // one line for people: what of config.json it takes, and what it refuses
 	Architectures []string // entries of config.json's "architectures" that it serves
 	Weights       Weights
 

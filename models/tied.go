@@ -24,6 +24,14 @@ func (m *Model) tie() {
 	}
 }
 
+// Tied reports whether head and embedding are one tensor, to the checkpoint or to
+// config.json.
+func (m *Model) Tied() bool {
+	_, head, _ := m.source("head.weight", 0, 0)
+	_, embed, _ := m.source("embed.weight", 0, 0)
+	return m.Config.TieWordEmbeddings || head.Name == embed.Name
+}
+
 // untied explains the lack of a head.
 func (m *Model) untied(weight string) string {
 	if weight == "head.weight" && !m.Config.TieWordEmbeddings {

@@ -15,6 +15,7 @@ type Weights map[string]Weight
 type Weight struct {
 	Extents string   // names of extents, as Config.Extent says; a 1, never first, is in the checkpoint only, if there
 	From    []Source // the first whose tensor is there is read
+	Buffer  bool     // no parameter of the model, as people count those
 }
 
 // A Source is a recipe: the tensor of a checkpoint that a weight is read from, and how.
@@ -32,6 +33,13 @@ func At(extents string, names ...string) Weight {
 	for _, n := range names {
 		w.From = append(w.From, Source{Name: n})
 	}
+	return w
+}
+
+// Buffer is At for a weight that is no parameter.
+func Buffer(extents string, names ...string) Weight {
+	w := At(extents, names...)
+	w.Buffer = true
 	return w
 }
 

@@ -53,8 +53,8 @@ def arguments():
     p.add_argument("--peer", choices=PACKAGES, default="llama.cpp")
     p.add_argument("--config", default=str(ROOT / "testdata/configs/OLMoE-1B-7B-0924.config.json"), help="config.json of an OLMoE shape")
     p.add_argument("--tokens", default="16,64,128,256,512,1024,2048,4096")
-    p.add_argument("--encodings", default="w4g64", help="of estream, separated by commas")
-    p.add_argument("--memory", default="64GiB", help="estream's --memory; much: resident; 0: streamed")
+    p.add_argument("--encodings", default="w4g128", help="of estream, separated by commas")
+    p.add_argument("--memory", default="resident", help="estream's --memory, or resident: all weights stay in memory, or least: all are streamed")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--dir", help="folder to work in, kept from run to run with --keep")
@@ -115,7 +115,9 @@ def install(peer, work):
 
 def estream(binary, package, tokens, a):
     command = [binary, "bench", package, "-p", tokens, "-r", 1, "-t", a.threads, "-o", "json"]
-    if a.memory != "0":
+    if a.memory == "resident":
+        command += ["--resident"]
+    elif a.memory != "least":
         command += ["--memory", a.memory]
     out = subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(out.stdout)[0]

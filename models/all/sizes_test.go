@@ -10,6 +10,7 @@ import (
 
 	"estream/ir"
 	"estream/models"
+	"estream/models/all"
 )
 
 // A count is numbers of parameters. A tied head counts with the embedding.
@@ -54,12 +55,14 @@ func TestPublishedModels(t *testing.T) {
 	require.Len(t, want, len(tiny))
 	for name, want := range want {
 		c := config(t, filepath.Join("testdata/configs", name+".config.json"), nil)
-		m, err := build(c)
+		f, err := models.Find(all.Families(), c.Architectures[0])
+		require.NoError(t, err, name)
+		m, err := models.Build(f, c)
 		require.NoError(t, err, name)
 		got := count{Layers: len(m.Layers)}
 		each(c, m, func(w *ir.Value, times int64) {
 			n := times * elements(w.Type)
-			if w.Name == "head.weight" && c.TieWordEmbeddings || w.Name == "ffn.router_bias.weight" { // a buffer for PyTorch
+			if w.Name == "head.weight" && c.TieWordEmbeddings || f.Weights[w.Name].Buffer {
 				return
 			}
 			got.Params, got.Active = got.Params+n, got.Active+n

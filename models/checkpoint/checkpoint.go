@@ -25,6 +25,9 @@ type Format struct {
 	Doc        string   // one line for people: what a path of this format is
 	Extensions []string // of its files: ".safetensors"
 	DTypes     []DType  // element types whose values can be weights, sorted
+	// Architectures are the names that files of this format have for entries of config.json's "architectures", as the
+	// Config of its Checkpoints gives them.
+	Architectures map[string]string
 	// Match is a cheap look: is path, a file or a folder, of this format?
 	Match func(path string) bool
 	// Open reads the headers of the checkpoint at path, and no weights.

@@ -15,6 +15,7 @@ import (
 // Family is the DeepSeek-V2 architecture.
 var Family = models.Family{
 	Name:          "deepseek",
+	Doc:           "latent attention with or without q_lora, yarn, dense first layers, shared experts, greedy and group_limited_greedy; not V3 (sigmoid scores, noaux_tc)",
 	Architectures: []string{"DeepseekV2ForCausalLM"},
 	Weights: models.LlamaWeights.Without("attn.k.weight", "attn.v.weight").With(models.Weights{
 		"attn.q.weight":         models.At("heads*qk_head_dim,H", "model.layers.{l}.self_attn.q_proj.weight", "blk.{l}.attn_q.weight"),

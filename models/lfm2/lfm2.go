@@ -14,6 +14,7 @@ import (
 // Family is the LFM2-MoE architecture.
 var Family = models.Family{
 	Name:          "lfm2",
+	Doc:           "conv and full_attention by layer_types, dense first layers, expert_bias that only selects, norm_topk_prob; not conv_bias",
 	Architectures: []string{"Lfm2MoeForCausalLM"},
 	Weights: models.LlamaWeights.With(models.Weights{
 		"final.norm.weight":      models.At("H", "model.embedding_norm.weight", "token_embd_norm.weight", "output_norm.weight"),
@@ -26,7 +27,7 @@ var Family = models.Family{
 		"conv.out.weight":        models.At("H,H", "model.layers.{l}.conv.out_proj.weight", "blk.{l}.shortconv.out_proj.weight"),
 		"ffn.norm.weight":        models.At("H", "model.layers.{l}.ffn_norm.weight", "blk.{l}.ffn_norm.weight"),
 		"ffn.router.weight":      models.At("E,H", "model.layers.{l}.feed_forward.gate.weight", "blk.{l}.ffn_gate_inp.weight"),
-		"ffn.router_bias.weight": models.At("E", "model.layers.{l}.feed_forward.expert_bias", "blk.{l}.exp_probs_b.bias"),
+		"ffn.router_bias.weight": models.Buffer("E", "model.layers.{l}.feed_forward.expert_bias", "blk.{l}.exp_probs_b.bias"),
 	}).
 		With(models.GatedWeights("ffn.", "F", "model.layers.{l}.feed_forward", "w1", "w3", "w2")).
 		With(models.ExpertWeights("M", "model.layers.{l}.feed_forward.experts", "w1", "w3", "w2")),

@@ -10,6 +10,7 @@ import (
 // Family is the Mixtral architecture.
 var Family = models.Family{
 	Name:          "mixtral",
+	Doc:           "renormalized top-k, sliding_window, head_dim; no other way to weigh experts",
 	Architectures: []string{"MixtralForCausalLM"},
 	Weights: models.LlamaWeights.With(models.Weights{
 		"attn.q.weight":     models.At("Q,H", "model.layers.{l}.self_attn.q_proj.weight").Or(models.Source{Name: "blk.{l}.attn_q.weight", Interleaved: true}),

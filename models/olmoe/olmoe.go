@@ -13,6 +13,7 @@ import (
 // Family is the OLMoE architecture.
 var Family = models.Family{
 	Name:          "olmoe",
+	Doc:           "clip_qkv, fewer key heads, norm_topk_prob; not attention_bias",
 	Architectures: []string{"OlmoeForCausalLM"},
 	Weights: models.LlamaWeights.With(models.Weights{
 		"attn.q_norm.weight": models.At("Q", "model.layers.{l}.self_attn.q_norm.weight", "blk.{l}.attn_q_norm.weight"),

@@ -12,6 +12,7 @@ import (
 // Family is the Qwen3-MoE architecture.
 var Family = models.Family{
 	Name:          "qwen3",
+	Doc:           "head_dim, norm_topk_prob, decoder_sparse_step, mlp_only_layers, sliding_window of all layers; not of some, no shared experts",
 	Architectures: []string{"Qwen3MoeForCausalLM"},
 	Weights: models.LlamaWeights.With(models.Weights{
 		"attn.q_norm.weight": models.At("D", "model.layers.{l}.self_attn.q_norm.weight", "blk.{l}.attn_q_norm.weight"),

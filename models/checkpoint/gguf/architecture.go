@@ -1,30 +1,35 @@
 package gguf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"estream/models/checkpoint"
 )
 
+// architectures is Format.Architectures. Of llama they are those with experts, of deepseek2 those that choose by softmax.
+func architectures() map[string]string {
+	return map[string]string{
+		"olmoe": "OlmoeForCausalLM", "qwen3moe": "Qwen3MoeForCausalLM", "llama": "MixtralForCausalLM",
+		"lfm2moe": "Lfm2MoeForCausalLM", "deepseek2": "DeepseekV2ForCausalLM",
+	}
+}
+
 // architecture sets what config.json of an architecture says in its own way, and what all files of it mean. Another
 // architecture keeps its name: a family of a plug-in may serve it by that.
 func (c *config) architecture() {
-	hub, gating := c.arch, int64(softmax)
+	hub, gating := cmp.Or(architectures()[c.arch], c.arch), int64(softmax)
 	switch c.arch {
-	case "olmoe":
-		hub = "OlmoeForCausalLM"
 	case "qwen3moe":
-		hub = "Qwen3MoeForCausalLM"
 		c.assume("norm_topk_prob", true)
 	case "llama":
-		hub = "LlamaForCausalLM"
-		if c.number("expert_count") > 0 {
-			hub = "MixtralForCausalLM"
-			c.rename("num_experts", "num_local_experts")
+		if c.number("expert_count") == 0 {
+			hub = "LlamaForCausalLM"
 		}
+		c.rename("num_experts", "num_local_experts")
 	case "lfm2moe":
-		hub, gating = "Lfm2MoeForCausalLM", sigmoid
+		gating = sigmoid
 		c.lfm2()
 	case "deepseek2":
 		c.deepseek2()
@@ -79,7 +84,7 @@ func (c *config) deepseek2() {
 	if _, lora := c.values["q_lora_rank"]; !lora {
 		c.values["q_lora_rank"] = nil
 	}
-	c.values["architectures"], c.values["scoring_func"] = []string{"DeepseekV2ForCausalLM"}, "softmax"
+	c.values["architectures"], c.values["scoring_func"] = []string{architectures()[c.arch]}, "softmax"
 	if c.number("expert_gating_func") == sigmoid {
 		c.values["architectures"], c.values["scoring_func"] = []string{"DeepseekV3ForCausalLM"}, "sigmoid"
 	}

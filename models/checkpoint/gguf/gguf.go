@@ -29,7 +29,7 @@ const extension = ".gguf"
 // weights. What config.json and tokenizer.json would say is in the file.
 var Format = checkpoint.Format{
 	Name: "gguf", Doc: "a .gguf file, whole or split, or a folder with one",
-	Extensions: []string{extension}, DTypes: decoded(),
+	Extensions: []string{extension}, DTypes: decoded(), Architectures: architectures(),
 	Match: match, Open: open,
 }
 

@@ -32,7 +32,7 @@ const (
 
 	// A member looks for the next round this long before it sleeps. Where a sleeping
 	// core has to be woken through a hypervisor, 128 tokens took twice the time with 20 us.
-	patience = time.Millisecond
+	awake = time.Millisecond
 )
 
 // open begins a round.
@@ -91,7 +91,7 @@ func (t *team) member() {
 // next returns the gate once a round after the last is open, or the team has ended.
 func (t *team) next(last uint64) uint64 {
 	for {
-		for begun := time.Now(); time.Since(begun) < patience; runtime.Gosched() {
+		for begun := time.Now(); time.Since(begun) < awake; runtime.Gosched() {
 			for range looks {
 				if g := t.gate.Load(); g == stopped || g&isOpen != 0 && g/oneRound != last {
 					return g

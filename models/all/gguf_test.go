@@ -1,7 +1,9 @@
 package all_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -30,18 +32,62 @@ func TestGGUFGoldens(t *testing.T) {
 	}
 }
 
+// ggufFolder is where bench/peers/check_gguf.py wants the files that tests make.
+var ggufFolder = flag.String("gguf", "", "folder to keep GGUF files of the tiny checkpoints in")
+
 // The tiny checkpoints give the same logits as GGUF files.
 func TestFamiliesAsGGUF(t *testing.T) {
 	for _, name := range tiny {
 		folder := filepath.Join("../../testdata", name)
 		golden := openFile(t, filepath.Join(folder, "goldens.safetensors"))
 		for _, halves := range []bool{true, false} {
-			path := filepath.Join(t.TempDir(), name+".gguf")
+			path := filepath.Join(cmp.Or(*ggufFolder, t.TempDir()), fmt.Sprintf("%s-%v.gguf", name, halves))
 			require.NoError(t, converted(t, folder, halves).Write(path))
 			got := run(t, openFile(t, path), floats(t, golden, "p33.input_ids"))["logits"]
 			compare(t, name, got, floats(t, golden, "p33.logits"))
 		}
 	}
+}
+
+// TestPeerFiles writes the files of DeepSeek that llama.cpp reads, where they are asked
+// for: without low-rank queries it takes models of 27 layers alone.
+func TestPeerFiles(t *testing.T) {
+	if *ggufFolder == "" {
+		t.Skip("for bench/peers/check_gguf.py")
+	}
+	for _, halves := range []bool{true, false} {
+		path := filepath.Join(*ggufFolder, fmt.Sprintf("deepseek-%v.gguf", halves))
+		require.NoError(t, deepened(converted(t, "../../testdata/deepseek", halves), 3, 27).Write(path))
+	}
+	variants, err := checkpointtest.Variants("../../testdata/variants/variants.json")
+	require.NoError(t, err)
+	i := slices.IndexFunc(variants, func(v checkpointtest.Variant) bool { return v.Name == "deepseek, low-rank queries, groups" })
+	folder := t.TempDir()
+	require.NoError(t, variants[i].Write(folder))
+	require.NoError(t, converted(t, folder, true).Write(filepath.Join(*ggufFolder, "deepseek-low-rank.gguf")))
+}
+
+// deepened repeats all but the first of a file's layers, until there are so many.
+func deepened(g checkpointtest.GGUF, from, to int) checkpointtest.GGUF {
+	for i, p := range g.Pairs {
+		if strings.HasSuffix(p[0].(string), ".block_count") {
+			g.Pairs[i][1] = uint32(to)
+		}
+	}
+	stored := map[string]checkpointtest.Stored{}
+	for _, x := range g.Tensors {
+		stored[x.Name] = x
+	}
+	for l := from; l < to; l++ {
+		for _, name := range slices.Sorted(maps.Keys(stored)) {
+			if rest, ok := strings.CutPrefix(name, fmt.Sprintf("blk.%d.", 1+(l-1)%(from-1))); ok {
+				x := stored[name]
+				x.Name = fmt.Sprintf("blk.%d.%s", l, rest)
+				g.Tensors = append(g.Tensors, x)
+			}
+		}
+	}
+	return g
 }
 
 // A hub is a checkpoint under conversion to GGUF, as llama.cpp does it.
@@ -89,7 +135,7 @@ func (h *hub) int(key string) int {
 func (h *hub) metadata(halves bool) {
 	arch := map[any]string{"olmoe": "olmoe", "qwen3_moe": "qwen3moe", "mixtral": "llama", "deepseek_v2": "deepseek2", "lfm2_moe": "lfm2moe"}[h.config["model_type"]]
 	put := func(key string, v any) { h.out.Pairs = append(h.out.Pairs, checkpointtest.Pair{arch + "." + key, v}) }
-	h.out.Pairs = append(h.out.Pairs, checkpointtest.Pair{"general.architecture", arch})
+	h.out.Pairs = append(h.out.Pairs, checkpointtest.Pair{"general.architecture", arch}, checkpointtest.Pair{"tokenizer.ggml.model", "none"})
 	for key, from := range map[string][]string{
 		"block_count": {"num_hidden_layers"}, "context_length": {"max_position_embeddings"}, "embedding_length": {"hidden_size"}, "feed_forward_length": {"intermediate_size"},
 		"attention.head_count": {"num_attention_heads"}, "expert_count": {"num_experts", "num_local_experts", "n_routed_experts"}, "expert_used_count": {"num_experts_per_tok"},
@@ -139,16 +185,21 @@ func (h *hub) keyHeads() []int32 {
 
 func (h *hub) latentKeys(put func(string, any), halves bool) {
 	rope, nope, v, rank := h.int("qk_rope_head_dim"), h.int("qk_nope_head_dim"), h.int("v_head_dim"), h.int("kv_lora_rank")
-	key, value := "attention.key_length", "attention.value_length"
+	key, value, heads := "attention.key_length", "attention.value_length", h.int("num_attention_heads")
 	if halves {
+		heads = 1 // keys are the latents
 		put(key, uint32(rank+rope))
 		put(value, uint32(rank))
 		key, value = key+"_mla", value+"_mla"
 	}
+	put("attention.head_count_kv", uint32(heads))
 	put(key, uint32(nope+rope))
 	put(value, uint32(v))
 	put("rope.dimension_count", uint32(rope))
-	scaling, _ := h.config["rope_scaling"].(map[string]any)
+	scaling, stretched := h.config["rope_scaling"].(map[string]any)
+	if !stretched {
+		return
+	}
 	put("rope.scaling.type", "yarn")
 	put("rope.scaling.factor", float32(scaling["factor"].(float64)))
 	put("rope.scaling.original_context_length", uint32(scaling["original_max_position_embeddings"].(float64)))

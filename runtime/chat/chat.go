@@ -42,6 +42,9 @@ var ErrNone = errors.New("no chat template")
 // Open reads the template that stands in tokenizer_config.json, or in
 // chat_template.jinja, which wins where there are both; either may be nil.
 func Open(tokenizerConfig, jinja []byte) (*Template, error) {
+	if tokenizerConfig == nil && jinja == nil {
+		return nil, ErrNone
+	}
 	c := struct {
 		Template json.RawMessage `json:"chat_template"`
 	}{}
@@ -114,11 +117,15 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
 		c := config.New()
 		c.TrimBlocks, c.LeftStripBlocks = true, true
-		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: rewrite(text, c)})
 		if err != nil {
 			return nil, err
 		}
-		return exec.NewTemplate("/"+name, c, loader, environment())
+		t, err := exec.NewTemplate("/"+name, c, loader, environment())
+		if inner := errors.Unwrap(err); inner != nil {
+			err = inner // without the whole text
+		}
+		return t, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

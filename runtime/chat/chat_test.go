@@ -24,6 +24,9 @@ func TestRender(t *testing.T) {
 		{"json", "{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}", `{"content": "be \"brief\"", "role": "system"}` + "{\n \"a\": \"<:,\\\"\"\n}"},
 		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% endif %}{% endfor %}", "<a>b</a>yes"},
 		{"break", "{% for i in range(2, 9, 3) %}{% if i == 8 %}{% break %}{% endif %}{{ i }}{% endfor %}", "25"},
+		{"conditional", "{{ 'a' + ('b' if messages else 'c') }}{{ ('x' if false) }}{{ [1 if true else 2, 3][0] }}{% set y = 'p' if false else 'q' if true else 'r' %}{{ y }}{{ dict(k='v' if true else 'w').k }}{{ 'é' if true }}", "ab1qvé"},
+		{"conditional parts", "{% for m in messages if m.role == 'user' %}{{ loop.index ~ ('!' if loop.last else ',') }}{% endfor %}{% if ('' if true else 'x') %}no{% elif (1 if messages else 0) %}yes{% endif %}{{ (messages[9].content.strip() if messages[9] is defined else '-') }}{{ ((1 if false else 2) if true else 3) }}{{ messages[1:2 if true else 3]|length }}{{ {'k': 'v' if true else 'w'}['k'] }}{{ '(if' if true else 'else)' }}", "1,2!yes-21v(if"},
+		{"splits", "{{ 'a,b,c'.split(',', 1)[1] }} {{ ' x  y '.split()|length }} {{ '1 2 3'.split(none, 1)[1] }} {{ 'a.b.c'.rsplit('.', maxsplit=1)[0] }} {{ ' z '.rstrip() }}|{{ 'xxyxx'.strip('x') }} {{ '\\n\\nq'.lstrip('\\n') }} {{ 'a-b'.replace('-', '+') }}{{ 'a b'.title() }}{{ 'ab'.startswith('a') }}{{ ['x','y']|join('-') }}{{ '-'.join(['x','y']) }}", "b,c 2 2 3 a.b  z|y q a+bA BTruex-yx-y"},
 		{"prompt", "{{ 'x' if add_generation_prompt else 'y' }}{{ 'a' ~ 1 }}", "xa1"},
 	} {
 		tmpl, err := Parse(c.name, c.text, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})

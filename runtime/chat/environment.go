@@ -26,7 +26,9 @@ func environment() *exec.Environment {
 	globals.Set("range", numbers)
 	filters := exec.NewFilterSet(map[string]exec.FilterFunction{}).Update(builtins.Filters)
 	_ = filters.Replace("tojson", toJSON) // it is there
-	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: statements(), Methods: builtins.Methods}
+	methods := builtins.Methods
+	methods.Str = stringMethods()
+	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: statements(), Methods: methods}
 }
 
 func numbers(args *exec.VarArgs) ([]int, error) {

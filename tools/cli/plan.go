@@ -52,6 +52,9 @@ how many tokens it takes for computation to hide reads: below it the disk limits
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: as little as is fast)")
 	fl.StringVar(&f.limit, "session-limit", "", "most memory that a session of an accelerator can map, such as 3.5GB (default: no limit)")
 	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
+	fl.IntVar(&f.readers, "readers", 0, "predict with so many reads in flight (default: the best of 1 to 4)")
+	fl.IntVar(&f.banks, "banks", 0, "predict with so many groups of experts in memory (default: the best)")
+	fl.IntVar(&f.group, "group", 0, "predict with so many experts a read (default: the best)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
@@ -90,21 +93,15 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	defer m.Close()
 	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
 	var lengths []planned
-	var curves []planner.Curve
 	for _, n := range f.asked {
 		x := planned{tokens: n}
-		x.Choice, err = p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return m.PlanAs(n, s, o.Memory) })
-		if err == nil {
-			x.frontier, err = p.Frontier(func(s runtime.Shape, memory int64) (runtime.Plan, error) { return m.PlanAs(n, s, memory) })
-		}
-		if err != nil {
+		if err := x.plan(m, p, o); err != nil {
 			return fmt.Errorf("%d tokens: %w", n, err)
 		}
 		lengths = append(lengths, x)
-		curves = append(curves, planner.Curve{Name: fmt.Sprintf("%d tokens", n), Choices: x.frontier})
 	}
 	if out != nil {
-		if _, err := out.f.Write(planner.Plot(filepath.Base(dir)+": predicted time to the first token", curves)); err != nil {
+		if _, err := out.f.Write(plot(filepath.Base(dir)+": predicted time to the first token", lengths)); err != nil {
 			return err
 		}
 		if err := out.finish(); err != nil {
@@ -122,6 +119,23 @@ type planned struct {
 	tokens int
 	planner.Choice
 	frontier []planner.Choice
+}
+
+// plan fills in the choice for the length, in a shape that is given or picked, and what else there is.
+func (x *planned) plan(m *runtime.Model, p *planner.Planner, o runtime.Options) error {
+	as := func(s runtime.Shape, memory int64) (runtime.Plan, error) { return m.PlanAs(x.tokens, s, memory) }
+	given := runtime.Shape{Readers: o.Readers, Banks: o.Banks, Group: o.Group}
+	plan, err := as(given, o.Memory)
+	switch {
+	case given == (runtime.Shape{}):
+		x.Choice, err = p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, o.Memory) })
+	case err == nil:
+		x.Choice, err = p.Of(plan)
+	}
+	if err == nil {
+		x.frontier, err = p.Frontier(as)
+	}
+	return err
 }
 
 // profile returns the profile that is kept, or measures one and keeps it if it can; kept says where it is from.

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"estream/pager/layout"
-	"estream/tools/pack"
 	"estream/tools/synth"
 )
 
@@ -56,16 +55,16 @@ func TestPlanPublished(t *testing.T) {
 
 // A plan is of the package that is then made.
 func TestPlanOfPackage(t *testing.T) {
-	for _, e := range pack.Encodings {
-		plan, err := synth.Plan(t.Context(), tiny, 7, options(t, e.Name))
+	for _, encoding := range []string{"w4full", "f32"} {
+		plan, err := synth.Plan(t.Context(), tiny, 7, options(t, encoding))
 		require.NoError(t, err)
 		dir := filepath.Join(t.TempDir(), "p")
-		_, err = synth.Package(t.Context(), tiny, dir, 7, options(t, e.Name))
+		_, err = synth.Package(t.Context(), tiny, dir, 7, options(t, encoding))
 		require.NoError(t, err)
 		for _, f := range plan.Files {
 			st, err := os.Stat(filepath.Join(dir, f.Name))
 			require.NoError(t, err)
-			require.Equal(t, st.Size(), f.Size, "%s, %s", e.Name, f.Name)
+			require.Equal(t, st.Size(), f.Size, "%s, %s", encoding, f.Name)
 		}
 	}
 }

@@ -42,7 +42,8 @@ const (
 // Companion implements checkpoint.Companion: tokenizer.json, and of tokenizer_config.json what GGUF has of it.
 func (m *model) Companion(name string) ([]byte, bool, error) {
 	meta := m.files[0].meta
-	if meta.text("tokenizer.ggml.model") == "" {
+	switch meta.text("tokenizer.ggml.model") {
+	case "", "none", "no_vocab": // which llama.cpp takes for a model without a tokenizer
 		return nil, false, nil
 	}
 	var value any

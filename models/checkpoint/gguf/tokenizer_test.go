@@ -178,7 +178,9 @@ func TestTokenizerRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, found)
 	}
-	_, found, err := checkpoint.CompanionOf(opened(t, nil), t.TempDir(), "tokenizer.json", 1)
-	require.NoError(t, err)
-	require.False(t, found, "a file without a tokenizer")
+	for _, none := range [][]pair{nil, {{"tokenizer.ggml.model", "none"}}, {{"tokenizer.ggml.model", "no_vocab"}}} {
+		_, found, err := checkpoint.CompanionOf(opened(t, none), t.TempDir(), "tokenizer.json", 1)
+		require.NoError(t, err)
+		require.False(t, found, "a file without a tokenizer: %v", none)
+	}
 }

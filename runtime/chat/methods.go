@@ -1,0 +1,124 @@
+package chat
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/nikolalohinski/gonja/v2/builtins"
+	"github.com/nikolalohinski/gonja/v2/exec"
+)
+
+// stringMethods are Python's that templates use. Some are not gonja's, which has
+// other defaults and counts otherwise.
+func stringMethods() *exec.MethodSet[string] {
+	set := map[string]exec.Method[string]{
+		"strip": strip(strings.TrimFunc), "lstrip": strip(strings.TrimLeftFunc), "rstrip": strip(strings.TrimRightFunc),
+		"split": split, "rsplit": rsplit, "replace": replace, "count": count,
+	}
+	for _, name := range []string{"capitalize", "endswith", "find", "format", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper", "join",
+		"lower", "partition", "removeprefix", "removesuffix", "rfind", "rpartition", "splitlines", "startswith", "title", "upper"} {
+		if m, ok := builtins.Methods.Str.Get(name); ok {
+			set[name] = m
+		}
+	}
+	return exec.NewMethodSet(set)
+}
+
+// strip removes white space, or the characters given.
+func strip(trim func(s string, is func(rune) bool) string) exec.Method[string] {
+	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+		is := unicode.IsSpace
+		if chars := argument(args, 0, "chars"); chars != nil {
+			is = func(r rune) bool { return strings.ContainsRune(chars.String(), r) }
+		}
+		return trim(s, is), nil
+	}
+}
+
+// split cuts at white space or at a separator, at most so often.
+func split(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	sep, most := argument(args, 0, "sep"), splits(args)
+	if sep == nil {
+		return fields(s, most), nil
+	}
+	if sep.String() == "" {
+		return nil, errors.New("empty separator")
+	}
+	if most < 0 {
+		return strings.Split(s, sep.String()), nil
+	}
+	return strings.SplitN(s, sep.String(), most+1), nil
+}
+
+// rsplit cuts at a separator, from the end.
+func rsplit(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	sep, most := argument(args, 0, "sep"), splits(args)
+	if sep == nil && most < 0 {
+		return strings.Fields(s), nil
+	}
+	if sep == nil || sep.String() == "" {
+		return nil, errors.New("rsplit needs a separator")
+	}
+	parts := strings.Split(s, sep.String())
+	if n := len(parts) - most; most >= 0 && n > 1 {
+		parts = append([]string{strings.Join(parts[:n], sep.String())}, parts[n:]...)
+	}
+	return parts, nil
+}
+
+func count(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	sub := argument(args, 0, "sub")
+	if sub == nil {
+		return nil, errors.New("count needs a text")
+	}
+	return strings.Count(s, sub.String()), nil
+}
+
+// replace replaces a text by another, everywhere or so often.
+func replace(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	before, after, most := argument(args, 0, "old"), argument(args, 1, "new"), -1
+	if before == nil || after == nil {
+		return nil, errors.New("replace needs two texts")
+	}
+	if n := argument(args, 2, "count"); n != nil {
+		most = n.Integer()
+	}
+	return strings.Replace(s, before.String(), after.String(), most), nil
+}
+
+// splits is how often to split at most; -1: everywhere.
+func splits(args *exec.VarArgs) int {
+	if n := argument(args, 1, "maxsplit"); n != nil {
+		return n.Integer()
+	}
+	return -1
+}
+
+// fields splits at white space.
+func fields(s string, most int) []string {
+	out := []string{}
+	for {
+		s = strings.TrimLeftFunc(s, unicode.IsSpace)
+		end := strings.IndexFunc(s, unicode.IsSpace)
+		if s == "" {
+			return out
+		}
+		if end < 0 || len(out) == most {
+			return append(out, s)
+		}
+		out, s = append(out, s[:end]), s[end:]
+	}
+}
+
+// argument returns an argument by its place or name; nil if it is left out or none.
+func argument(args *exec.VarArgs, i int, name string) *exec.Value {
+	v := args.KwArgs[name]
+	if i < len(args.Args) {
+		v = args.Args[i]
+	}
+	if v == nil || v.IsNil() {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,95 @@
+package cli_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ownCache gives a test a folder of caches of its own.
+func ownCache(t *testing.T) string {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir)
+	t.Setenv("HOME", dir)
+	return dir
+}
+
+func TestPlan(t *testing.T) {
+	ownCache(t)
+	dir, plot := packed(t, tiny, "w4"), filepath.Join(t.TempDir(), "p.svg")
+	r := ok(t, "plan", "--tokens", "8,64", "--plot", plot, dir)
+	require.Empty(t, r.errors)
+	require.Regexp(t, `(?s)^profile  measured in [0-9.]+ s
+disk     \S+ \S+/s, \d+ us a read, checksums \S+ \S+/s
+n\* +\d+ tokens: with fewer the disk limits
+
+8 tokens: Q=\d B=\d+ G=\d, in chunks of 8
+time +[0-9.]+ s the first run, Tio [0-9.]+ s, Texec [0-9.]+ s, bubble [0-9.-]+ %; [0-9.]+ s each one after it
+memory +\S+ MiB, of it arena \S+ \S+; \S+ \S+ mapped a session
+ +memory +first run +bubble +after it +bubble +Q +B +G +chunk +mapped
+.*
+64 tokens: Q=`, r.out)
+	svg, err := os.ReadFile(plot)
+	require.NoError(t, err)
+	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 4, strings.Count(string(svg), "<polyline"), "a first and a next run of two lengths")
+	require.Contains(t, string(svg), ">64 tokens<")
+
+	r = ok(t, "plan", "--json", "--tokens", "8", "--readers", "3", "--banks", "2", "--group", "1", "--memory", "1GiB", dir)
+	require.Empty(t, r.errors, "the profile was kept")
+	v := object(t, r)
+	requireKeys(t, v, "package", "profile", "n_star", "schedule", "plans")
+	p := v["plans"].([]any)[0].(map[string]any)
+	requireKeys(t, p, "tokens", "q", "b", "g", "chunk", "ttft_s", "tio_s", "texec_s", "bubble", "next_s", "next_tio_s", "next_bubble",
+		"bytes_read", "next_bytes_read", "plan_bytes", "arena_bytes", "mapped_bytes", "frontier")
+	require.Equal(t, []any{8.0, 3.0, 2.0, 1.0, 0.0}, []any{p["tokens"], p["q"], p["b"], p["g"], p["next_bytes_read"]})
+	require.Greater(t, p["mapped_bytes"], p["arena_bytes"], "what stays in memory is mapped too")
+	require.NotEmpty(t, p["frontier"])
+	require.Regexp(t, `^profile  measured 20\d\d-\d\d-\d\d \S+ UTC; --fresh measures anew\n`, ok(t, "plan", "--tokens", "8", dir).out)
+	require.Regexp(t, `^profile  measured in `, ok(t, "plan", "--tokens", "8", "--fresh", dir).out)
+}
+
+// A folder of caches that cannot be written to is told of, and is no failure.
+func TestPlanNotKept(t *testing.T) {
+	dir := ownCache(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "estream"), nil, 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".cache"), nil, 0o644))
+	r := ok(t, "plan", "--tokens", "8", packed(t, tiny, "w4"))
+	require.Regexp(t, regexp.MustCompile(`^note: the profile is not kept for the next time: .*\n$`), r.errors)
+}
+
+func TestPlanRefuses(t *testing.T) {
+	ownCache(t)
+	dir := packed(t, tiny, "w4")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--tokens", "0"}, 2, `estream: --tokens: "0": want 1 to 1048576, rising`},
+		{[]string{"--session-limit", "many"}, 2, `estream: bad size "many"`},
+		{[]string{"--memory", "1MiB"}, 1, "estream: 512 tokens: memory budget too small: 1.0 MiB given, the least that is sure to work is "},
+		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: give less memory: more than a session of the accelerator can map"},
+		{[]string{"--plot", filepath.Join(dir, "p.svg")}, 2, "lies in the package"},
+	} {
+		r := run(append(append([]string{"plan"}, c.args...), dir)...)
+		require.Equal(t, c.code, r.code, "%v: %s", c.args, r.errors)
+		require.Contains(t, r.errors, c.want, "%v", c.args)
+	}
+	r := run("plan", filepath.Join(dir, "nothing"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.errors, "nothing")
+}

@@ -1,6 +1,9 @@
 package simulate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Disk says how long reads take. Reads stand in line for its channel, which serves one after another; what a read takes
 // beside that overlaps with others, so that few or small reads in flight do not reach Rate.
@@ -51,19 +54,16 @@ func (l *line) read(now time.Duration, r Span) time.Duration {
 	return end
 }
 
-// replay is how long the pass's reads take by themselves.
+// replay is how long the pass's reads take by themselves, what the consumer fetched beside the readers.
 func (p *pass) replay() time.Duration {
-	readers := make([]time.Duration, p.c.Readers) // when each is free
-	l, last := line{Disk: p.c.Disk}, time.Duration(0)
+	free := make([]time.Duration, p.c.Readers+1) // when each reader is, and the consumer
+	l := line{Disk: p.c.Disk}
 	for _, r := range p.reads {
-		next := 0
-		for i, at := range readers {
-			if at < readers[next] {
-				next = i
-			}
+		next := p.c.Readers
+		if r.Stage >= 0 {
+			next = slices.Index(free, slices.Min(free[:next]))
 		}
-		readers[next] = l.read(readers[next], r)
-		last = max(last, readers[next])
+		free[next] = l.read(free[next], r)
 	}
-	return last
+	return slices.Max(free)
 }

@@ -14,7 +14,7 @@ type pass struct {
 	c            Config
 	slots, banks []cell
 	pins         []cell
-	pinned       [][2][]*cell // of each stage, by record: experts, dense; nil: not pinned
+	pinned       []pinned // of each stage
 	line         line
 	now          time.Duration
 	idle         int // readers
@@ -39,6 +39,9 @@ type cell struct {
 	Span
 }
 
+// pinned is the pins of a stage, nil where a record has none.
+type pinned struct{ dense, experts []*cell }
+
 // A flight is a read in flight.
 type flight struct {
 	end    time.Duration
@@ -49,13 +52,6 @@ type flight struct {
 // A cursor is a place in issue order.
 type cursor struct{ stage, dense, expert int }
 
-func (c cursor) atLeast(stage int) cursor {
-	if c.stage < stage {
-		return cursor{stage: stage}
-	}
-	return c
-}
-
 // start checks the configuration and makes the cells.
 func (p *pass) start() error {
 	a := p.c.Arena
@@ -63,7 +59,7 @@ func (p *pass) start() error {
 		return fmt.Errorf("%d readers, %d heads", p.c.Readers, p.c.Heads)
 	}
 	for i, st := range p.c.Stages {
-		p.pinned = append(p.pinned, [2][]*cell{make([]*cell, len(st.Rows)), make([]*cell, len(st.Dense))})
+		p.pinned = append(p.pinned, pinned{make([]*cell, len(st.Dense)), make([]*cell, len(st.Rows))})
 		for _, d := range st.Dense {
 			if d.Bytes > a.DenseSlot {
 				return fmt.Errorf("stage %d: dense record of %d bytes, slots of %d", i, d.Bytes, a.DenseSlot)
@@ -87,7 +83,10 @@ func (p *pass) pin(pin *Pin, c *cell) error {
 	if pin.Stage < 0 || pin.Stage >= len(p.pinned) {
 		return fmt.Errorf("pin of stage %d of %d", pin.Stage, len(p.pinned))
 	}
-	st, list := &p.c.Stages[pin.Stage], p.pinned[pin.Stage][kind(pin.Dense)]
+	st, list := &p.c.Stages[pin.Stage], p.pinned[pin.Stage].experts
+	if pin.Dense {
+		list = p.pinned[pin.Stage].dense
+	}
 	if pin.First < 0 || pin.Count < 1 || pin.Count > len(list)-pin.First || pin.Dense && pin.Count > 1 {
 		return fmt.Errorf("pin %+v: the stage has %d such records", *pin, len(list))
 	}
@@ -105,13 +104,6 @@ func (p *pass) pin(pin *Pin, c *cell) error {
 		list[pin.First+i] = c
 	}
 	return nil
-}
-
-func kind(dense bool) int {
-	if dense {
-		return 1
-	}
-	return 0
 }
 
 func (p *pass) cells(dense bool) []cell {

@@ -8,7 +8,7 @@ func (p *pass) upcoming() (Span, *cell, bool) {
 		st, pinned := &p.c.Stages[p.at.stage], p.pinned[p.at.stage]
 		if p.at.dense < p.denseCount(p.at.stage) {
 			i := p.at.dense % len(st.Dense)
-			pin := pinned[1][i]
+			pin := pinned.dense[i]
 			if pin == nil || pin.state == pager.Available {
 				return Span{p.at.stage, true, p.at.dense, 1, st.Dense[i].Bytes}, pin, true
 			}
@@ -23,7 +23,7 @@ func (p *pass) upcoming() (Span, *cell, bool) {
 			p.at = cursor{stage: p.at.stage + 1}
 			continue
 		}
-		pin := pinned[0][p.at.expert]
+		pin := pinned.experts[p.at.expert]
 		if pin != nil && pin.state != pager.Available {
 			p.at.expert = pin.First + pin.Count
 			continue
@@ -36,7 +36,7 @@ func (p *pass) upcoming() (Span, *cell, bool) {
 		}
 		r := Span{Stage: p.at.stage, First: p.at.expert, Count: 1}
 		for end := min(len(st.Rows), r.First+p.c.Arena.Group); r.First+r.Count < end; r.Count++ {
-			if next := r.First + r.Count; pinned[0][next] != nil || routed && st.Rows[next] == 0 {
+			if next := r.First + r.Count; pinned.experts[next] != nil || routed && st.Rows[next] == 0 {
 				break
 			}
 		}
@@ -136,10 +136,10 @@ func (p *pass) lowest(dense bool) *cell {
 func (p *pass) duePin(dense bool) *cell {
 	pinned := p.pinned[p.stage]
 	if dense {
-		return pinned[1][p.taken%len(pinned[1])]
+		return pinned.dense[p.taken%len(pinned.dense)]
 	}
-	if e := p.nextWanted(p.passed); e < len(pinned[0]) {
-		return pinned[0][e]
+	if e := p.nextWanted(p.passed); e < len(pinned.experts) {
+		return pinned.experts[e]
 	}
 	return nil
 }

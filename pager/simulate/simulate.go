@@ -58,7 +58,7 @@ type Pin struct {
 // Totals is what a pass took.
 type Totals struct {
 	Time    time.Duration // of all of it
-	Reads   time.Duration // of the same reads with nothing computed, Readers at a time
+	Reads   time.Duration // of the same reads with nothing computed
 	Compute time.Duration // of the same computation with nothing read
 	Wait    time.Duration // the consumer waited for a read
 	Bytes   int64         // read
@@ -86,7 +86,9 @@ func Run(c Config) (Totals, error) {
 	for p.stage < len(c.Stages) {
 		p.layer()
 		p.stage, p.taken, p.passed, p.routed = p.stage+1, 0, 0, false
-		p.at = p.at.atLeast(p.stage)
+		if p.at.stage < p.stage {
+			p.at = cursor{stage: p.stage}
+		}
 		p.work()
 	}
 	p.totals.Time = p.now

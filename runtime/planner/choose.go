@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"estream/pager"
 	"estream/pager/simulate"
@@ -21,8 +22,8 @@ type Choice struct {
 // ErrLimit is wrapped by the error of a choice that an accelerator's session cannot map.
 var ErrLimit = errors.New("more than a session of the accelerator can map")
 
-// slack is by how much a first run may take longer than the fastest for the sake of a smaller arena.
-const slack = 1.01
+// within reports whether a takes no longer than b, 1 % apart: memory is worth more than that.
+func within(a, b time.Duration) bool { return float64(a) <= 1.01*float64(b) }
 
 // Choose returns a function for runtime.Options.Choose: it picks the smallest arena of those with which the first run is
 // predicted to be as fast as can be, 1 % apart.
@@ -41,31 +42,37 @@ func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choic
 		return best, err
 	}
 	least := slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(a.First.Time, b.First.Time) }).First.Time
-	choices = slices.DeleteFunc(choices, func(c Choice) bool { return float64(c.First.Time) > slack*float64(least) })
+	choices = slices.DeleteFunc(choices, func(c Choice) bool { return !within(c.First.Time, least) })
 	best = slices.MinFunc(choices, func(a, b Choice) int {
 		return cmp.Or(cmp.Compare(a.Plan.Geometry.Bytes(), b.Plan.Geometry.Bytes()), cmp.Compare(a.First.Time, b.First.Time))
 	})
-	best.Next, err = p.Predict(best.Plan, false)
-	return best, err
+	return p.Of(best.Plan)
 }
 
-// choices are the shapes that fit, with their first runs.
+// Of predicts what a plan takes.
+func (p *Planner) Of(plan runtime.Plan) (c Choice, err error) {
+	c.Plan = plan
+	if n := p.Mapped(plan); p.Limit > 0 && n > p.Limit {
+		return c, fmt.Errorf("%d bytes of arena and pins, %d allowed: give less memory: %w", n, p.Limit, ErrLimit)
+	}
+	if c.First, err = p.Predict(plan, true); err == nil {
+		c.Next, err = p.Predict(plan, false)
+	}
+	return c, err
+}
+
+// choices are the shapes that fit, with their first runs; where none does, the runtime's own.
 func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []Choice, err error) {
-	var over error
 	for _, s := range p.shapes() {
 		plan, err := as(s)
-		if errors.Is(err, runtime.ErrMemory) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n := p.Mapped(plan); p.Limit > 0 && n > p.Limit {
-			over = fmt.Errorf("%d bytes of arena and pins, %d allowed: give a smaller --memory: %w", n, p.Limit, ErrLimit)
+		if errors.Is(err, runtime.ErrMemory) || err == nil && p.Limit > 0 && p.Mapped(plan) > p.Limit {
 			continue
 		}
 		c := Choice{Plan: plan}
-		if c.First, err = p.Predict(plan, true); err != nil {
+		if err == nil {
+			c.First, err = p.Predict(plan, true)
+		}
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, c)
@@ -73,15 +80,11 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 	if len(out) > 0 {
 		return out, nil
 	}
-	if over != nil {
-		return nil, over
-	}
 	plan, err := as(runtime.Shape{})
 	if err != nil {
 		return nil, err
 	}
-	c := Choice{Plan: plan}
-	c.First, err = p.Predict(plan, true)
+	c, err := p.Of(plan)
 	return []Choice{c}, err
 }
 
@@ -110,37 +113,42 @@ func (p *Planner) shapes() (out []runtime.Shape) {
 	return out
 }
 
-// budgets is how many budgets Frontier tries between the smallest plan and one that keeps all weights in memory.
+// budgets is how many budgets Frontier tries from the smallest plan up to a little more than keeps all weights in memory.
 const budgets = 12
 
 // Frontier returns choices for prompts of so many tokens of which none is better in memory, first and next run: arenas
-// alone, and arenas with pins in what a budget leaves. as gives the plan of a shape under a budget.
+// alone, and for each of some budgets the arena with which what it leaves makes the next run fastest. as gives the plan of
+// a shape under a budget.
 func (p *Planner) Frontier(as func(s runtime.Shape, memory int64) (runtime.Plan, error)) ([]Choice, error) {
-	all, err := p.choices(func(s runtime.Shape) (runtime.Plan, error) { return as(s, 0) })
+	arenas, err := p.choices(func(s runtime.Shape) (runtime.Plan, error) { return as(s, 0) })
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		all[i].Next = all[i].First
+	for i := range arenas {
+		arenas[i].Next = arenas[i].First
 	}
-	all = pareto(all)
-	arenas := all
-	from, to := arenas[0].Plan.Bytes(), arenas[0].Plan.Bytes()+p.weights()
-	for i := 1; i <= budgets; i++ {
-		memory := from + (to-from)*int64(i)/budgets
+	arenas = pareto(arenas)
+	all, least := arenas, arenas[0].Plan.Bytes()
+	for i := int64(1); i <= budgets; i++ {
+		var best Choice
 		for _, a := range arenas {
-			plan, err := as(runtime.Shape{Readers: a.Plan.Readers, Banks: a.Plan.Geometry.Banks, Group: a.Plan.Geometry.Group}, memory)
+			plan, err := as(runtime.Shape{Readers: a.Plan.Readers, Banks: a.Plan.Geometry.Banks, Group: a.Plan.Geometry.Group}, least+p.weights()*i/(budgets-1))
 			if err != nil || p.Limit > 0 && p.Mapped(plan) > p.Limit {
-				continue // an arena alone is as large as that, or what stays in memory is
+				continue // the arena alone is more than that, or what stays in memory is more than can be mapped
 			}
-			c := Choice{Plan: plan}
-			if c.First, err = p.Predict(plan, true); err == nil {
-				c.Next, err = p.Predict(plan, false)
-			}
+			next, err := p.Predict(plan, false)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, c)
+			if best.Next.Time == 0 || next.Time < best.Next.Time {
+				best = Choice{Plan: plan, Next: next}
+			}
+		}
+		if best.Next.Time > 0 {
+			if best.First, err = p.Predict(best.Plan, true); err != nil {
+				return nil, err
+			}
+			all = append(all, best)
 		}
 	}
 	return pareto(all), nil
@@ -158,13 +166,13 @@ func (p *Planner) weights() int64 {
 	return n
 }
 
-// pareto leaves out what another choice is better than, and sorts the rest by memory.
+// pareto leaves out choices that one of no more memory is as good as, 1 % apart, and sorts the rest by memory.
 func pareto(all []Choice) (out []Choice) {
 	slices.SortStableFunc(all, func(a, b Choice) int {
 		return cmp.Or(cmp.Compare(a.Plan.Bytes(), b.Plan.Bytes()), cmp.Compare(a.Next.Time, b.Next.Time), cmp.Compare(a.First.Time, b.First.Time))
 	})
 	for _, c := range all {
-		if !slices.ContainsFunc(out, func(o Choice) bool { return o.First.Time <= c.First.Time && o.Next.Time <= c.Next.Time }) {
+		if !slices.ContainsFunc(out, func(o Choice) bool { return within(o.First.Time, c.First.Time) && within(o.Next.Time, c.Next.Time) }) {
 			out = append(out, c)
 		}
 	}

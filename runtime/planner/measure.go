@@ -1,14 +1,15 @@
 package planner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,13 +21,7 @@ import (
 	"estream/runtime"
 )
 
-// Lengths of prompts that are run, rising, until one takes too long.
-var (
-	lengths = [...]int{8, 64, 256, 1024}
-	enough  = time.Second
-)
-
-// Measure profiles the package in a folder as Options runs it: some two seconds of reads and short runs.
+// Measure profiles the package in a folder as Options runs it: a few seconds of short runs and reads.
 func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile, error) {
 	s := &sampler{o: o, dir: dir, of: map[string][]sample{}}
 	for _, group := range []int{1, 4} {
@@ -34,27 +29,24 @@ func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile,
 			return nil, err
 		}
 	}
-	p := &Profile{Key: key, Taken: time.Now().UTC().Truncate(time.Second), Embed: line(s.of["embed"]), Classes: map[string]Class{}}
-	for _, name := range s.classes {
-		c := Class{Body: line(s.of[name+".body"]), Side: line(s.of[name+".side"]), Tail: line(s.of[name+".tail"]), Rest: line(s.of[name+".rest"]),
-			Expert: points(s.of[name+".experts"])}
-		c.split(s.of[name+".groups"])
-		p.Classes[name] = c
+	p := &Profile{Key: key, Taken: time.Now().UTC().Truncate(time.Second), Embed: fit(s.of["embed"]), Classes: map[string]Class{}}
+	for _, name := range s.layers[:s.last+1] {
+		p.Classes[name] = Class{fit(s.of[name+".body"]), fit(s.of[name+".group"]), fit(s.of[name+".side"]), fit(s.of[name+".tail"]), fit(s.of[name+".rest"])}
 	}
 	var err error
-	p.Disk, err = measureDisk(ctx, dir, o.Source)
+	p.Disk, err = measureDisk(ctx, dir, o.Source, s.stride)
 	return p, err
 }
 
 // A sampler runs prompts through the first layers of a package and notes how long programs take.
 type sampler struct {
-	o       runtime.Options
-	dir     string
-	of      map[string][]sample // by class and phase
-	classes []string
+	o      runtime.Options
+	dir    string
+	of     map[string][]sample // by class and phase
+	layers []string            // the class of each
+	last   int                 // the layer after which every class was seen
+	stride int64               // the largest expert's bytes
 
-	module []string // the class of each layer
-	last   int      // the layer after which every class was seen
 	stop   func()
 	tokens int
 	past   int           // rows of the layer so far
@@ -62,6 +54,9 @@ type sampler struct {
 }
 
 var errEnough = errors.New("every class of layers was seen")
+
+// tooLong is how long a run takes after which there is no longer one, and reads after which there are no more rounds.
+const tooLong = time.Second
 
 func (s *sampler) sample(ctx context.Context, group int) error {
 	o := s.o
@@ -71,24 +66,23 @@ func (s *sampler) sample(ctx context.Context, group int) error {
 		return err
 	}
 	defer m.Close()
-	s.module, s.classes = m.Module().Layers, nil
-	for l, name := range s.module {
-		if !slices.Contains(s.classes, name) {
-			s.classes, s.last = append(s.classes, name), l
+	s.layers = m.Module().Layers
+	for l, name := range s.layers {
+		if !slices.Contains(s.layers[:l], name) {
+			s.last = l
 		}
 	}
-	before := s.of
-	s.of = map[string][]sample{}
-	if err := s.run(ctx, m, lengths[0]); err != nil { // to have everything in place
-		return err
+	for _, l := range Describe(m).Layers {
+		s.stride = max(s.stride, l.Stride)
 	}
-	s.of = before
-	for _, n := range lengths {
-		begun := time.Now()
+	for i, n := range []int{8, 8, 64, 256, 1024} {
+		begun, before := time.Now(), maps.Clone(s.of)
 		if err := s.run(ctx, m, n); err != nil {
 			return err
 		}
-		if time.Since(begun) > enough {
+		if i == 0 {
+			s.of = before // it only had everything put in place
+		} else if time.Since(begun) > tooLong {
 			break
 		}
 	}
@@ -120,11 +114,11 @@ func (s *sampler) wait(e pager.Event) {
 func (s *sampler) event(e runtime.Event) {
 	took := e.End.Sub(e.Start)
 	switch {
-	case e.Kind == runtime.BatchRan || e.Layer >= len(s.module):
+	case e.Kind == runtime.BatchRan || e.Layer >= len(s.layers):
 		return
 	case e.Kind == runtime.RecordsUsed:
 		if e.Dense {
-			s.add(s.module[e.Layer]+".rest", sample{rows: s.tokens}, took-s.busy)
+			s.add(s.layers[e.Layer]+".rest", sample{rows: s.tokens}, took-s.busy)
 			s.past, s.busy = 0, 0
 			if e.Layer == s.last {
 				s.stop()
@@ -136,18 +130,16 @@ func (s *sampler) event(e runtime.Event) {
 		return
 	}
 	s.busy += took
-	class := s.module[e.Layer]
+	class := s.layers[e.Layer]
 	phase, own := strings.CutPrefix(e.Graph, class+".")
 	switch {
-	case e.Count == 1:
-		s.add(class+".experts", sample{rows: e.Rows, count: 1}, took)
-	case e.Count > 1:
-		s.add(class+".groups", sample{rows: e.Rows, count: e.Count}, took)
+	case e.Count > 0:
+		s.add(class+".group", sample{rows: e.Rows, more: float64(e.Count)}, took)
 	case own && phase == passes.RoutePhase:
 		body := s.of[class+".body"]
 		body[len(body)-1].seconds += took.Seconds()
 	case own && phase == passes.BodyPhase:
-		s.add(e.Graph, sample{rows: e.Rows, pairs: float64(e.Rows) * (float64(s.past) + float64(e.Rows+1)/2)}, took)
+		s.add(e.Graph, sample{rows: e.Rows, more: float64(e.Rows) * (float64(s.past) + float64(e.Rows+1)/2)}, took)
 		s.past += e.Rows
 	default:
 		s.add(e.Graph, sample{rows: e.Rows}, took)
@@ -160,28 +152,30 @@ func (s *sampler) add(what string, x sample, took time.Duration) {
 	}
 }
 
-// Reads that are measured: so many bytes at least, for so long.
+// Reads that are measured: of at most so many bytes, for so long, in so many rounds.
 const (
-	leastRead = 256 << 10
-	mostRead  = 8 << 20
-	readFor   = 50 * time.Millisecond
+	mostRead = 16 << 20
+	readFor  = 30 * time.Millisecond
+	rounds   = 3
 )
 
-// measureDisk reads the larger of the package's weight files at random places, as readers do.
-func measureDisk(ctx context.Context, dir string, open func(string) (pager.Source, error)) (d simulate.Disk, err error) {
+// measureDisk reads the larger of the package's weight files at random places, as readers do: an expert, four, and a block
+// of the embedding table at a time.
+func measureDisk(ctx context.Context, dir string, open func(string) (pager.Source, error), stride int64) (d simulate.Disk, err error) {
 	if open == nil {
 		open = func(path string) (pager.Source, error) { return pager.OpenFile(path) }
 	}
-	var files []pager.Source
+	var src pager.Source
 	for _, name := range []string{layout.ExpertsName, layout.DenseName} {
-		src, err := open(filepath.Join(dir, name))
+		f, err := open(filepath.Join(dir, name))
 		if err != nil {
 			return d, err
 		}
-		defer src.Close()
-		files = append(files, src)
+		defer f.Close()
+		if src == nil || f.Size() > src.Size() {
+			src = f
+		}
 	}
-	src := slices.MaxFunc(files, func(a, b pager.Source) int { return cmp.Compare(a.Size(), b.Size()) })
 	mem, free, err := pager.Pages(4 * mostRead)
 	if err != nil {
 		return d, err
@@ -189,42 +183,48 @@ func measureDisk(ctx context.Context, dir string, open func(string) (pager.Sourc
 	defer free()
 	clear(mem)
 	var rates []rate
-	size := min(int64(leastRead), src.Size()/layout.DefaultAlign*layout.DefaultAlign)
-	for ; size > 0 && size <= min(mostRead, src.Size()); size *= 2 {
-		for readers := 1; readers <= 4; readers++ {
-			r, err := measureRate(ctx, src, mem, readers, size)
+	begun := time.Now()
+	for i := range 3 * rounds { // in turn, so that what disturbs some of them disturbs each kind
+		if i >= 3 && time.Since(begun) > tooLong {
+			break
+		}
+		size := min([]int64{stride, 4 * stride, layout.BlockSize}[i%3], mostRead, src.Size()) / src.Align() * src.Align()
+		for readers := 1; readers <= 4 && size > 0; readers++ {
+			perS, err := measureRate(ctx, src, mem, readers, size)
 			if err != nil {
 				return d, err
 			}
-			rates = append(rates, r)
+			rates = append(rates, rate{readers, size, perS})
 		}
 	}
-	begun := time.Now()
-	sum(mem)
-	return disk(rates, float64(len(mem))/time.Since(begun).Seconds()), nil
+	check := 0.0
+	for i := range 4 {
+		begun := time.Now()
+		sum(mem[i*mostRead:][:mostRead])
+		check = max(check, mostRead/time.Since(begun).Seconds())
+	}
+	return fitDisk(rates, check), nil
 }
 
 func sum(p []byte) uint32 { return crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli)) }
 
-func measureRate(ctx context.Context, src pager.Source, mem []byte, readers int, size int64) (rate, error) {
-	var done [4]int64
+func measureRate(ctx context.Context, src pager.Source, mem []byte, readers int, size int64) (perS float64, err error) {
+	var total atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	begun := time.Now()
 	for i := range readers {
 		rng, p := rand.New(rand.NewPCG(uint64(i), uint64(size))), mem[int64(i)*mostRead:][:size]
 		g.Go(func() error {
-			for done[i] == 0 || time.Since(begun) < readFor {
-				off := rng.Int64N((src.Size()-size)/layout.DefaultAlign+1) * layout.DefaultAlign
-				if err := src.ReadAt(ctx, p, off); err != nil {
+			for once := true; once || time.Since(begun) < readFor; once = false {
+				if err := src.ReadAt(ctx, p, rng.Int64N((src.Size()-size)/src.Align()+1)*src.Align()); err != nil {
 					return err
 				}
 				sum(p)
-				done[i] += size
+				total.Add(size)
 			}
 			return nil
 		})
 	}
-	err := g.Wait()
-	total := done[0] + done[1] + done[2] + done[3]
-	return rate{readers, size, float64(total) / time.Since(begun).Seconds()}, err
+	err = g.Wait()
+	return float64(total.Load()) / time.Since(begun).Seconds(), err
 }

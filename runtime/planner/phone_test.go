@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -59,6 +60,7 @@ func (s shape) record() int64 { return (s.expert()/2 + s.expert()/64 + 16383) &^
 type phone struct {
 	ops      float64 // operations a second of every product
 	layer    float64 // seconds of a layer beside products: launches, routing on the processor, rows gathered
+	before   float64 // instead of layer: operations a second of what comes before routes; 0: as ops
 	streamed bool    // dense weights are read, int8, as estream does; else they are in memory
 	banks    int
 	group    int
@@ -81,8 +83,8 @@ func (p phone) run(t *testing.T, s shape, tokens int, schedule pager.Schedule) s
 		pkg.Layers = append(pkg.Layers, planner.Layer{Class: "head", Dense: min(n, 1<<20)}) // one row of logits takes no time
 	}
 	class := planner.Class{
-		Body:   planner.Line{Call: p.layer, Row: 2 * float64(s.dense()) / p.ops, Pair: 4 * float64(s.Heads*s.HeadDim) / p.ops},
-		Expert: []planner.Point{{Rows: 1, Seconds: 2 * float64(s.expert()) / p.ops}},
+		Body:  planner.Line{Call: p.layer, Row: 2 * float64(s.dense()) / cmp.Or(p.before, p.ops), More: 4 * float64(s.Heads*s.HeadDim) / cmp.Or(p.before, p.ops)},
+		Group: planner.Line{Row: 2 * float64(s.expert()) / p.ops},
 	}
 	x := planner.Planner{Package: pkg, Schedule: schedule, Profile: &planner.Profile{
 		Disk: simulate.Disk{Rate: storage}, Classes: map[string]planner.Class{"c": class, "head": {}}}}
@@ -102,15 +104,22 @@ func (p phone) fit(t *testing.T, olmoe shape) phone {
 	p.ops = math.Inf(1)
 	reads := p.run(t, olmoe, tokens, pager.OnDemand).Reads.Seconds()
 	compute := reads/(1-bubbles[pager.OnDemand]/100) - reads
-	products := float64(olmoe.Layers) * (2*tokens*float64(olmoe.dense()+int64(olmoe.TopK)*olmoe.expert()) + 4*float64(olmoe.Heads*olmoe.HeadDim)*tokens*(tokens+1)/2)
-	low, high := 0.0, compute/float64(olmoe.Layers)
+	experts := 2 * tokens * float64(olmoe.TopK) * float64(olmoe.expert())
+	body := 2*tokens*float64(olmoe.dense()) + 4*float64(olmoe.Heads*olmoe.HeadDim)*tokens*(tokens+1)/2
+	compute /= float64(olmoe.Layers)
+	rated := p.before > 0
+	low, high := 0.0, compute // seconds of a layer that are found
 	for range 30 {
-		p.layer = (low + high) / 2
-		p.ops = products / (compute - p.layer*float64(olmoe.Layers))
-		if 100*p.run(t, olmoe, tokens, pager.AfterRouting).Bubble() > bubbles[pager.AfterRouting] {
-			high = p.layer
+		x := (low + high) / 2
+		if rated {
+			p.before, p.ops = body/x, experts/(compute-x)
 		} else {
-			low = p.layer
+			p.layer, p.ops = x, (experts+body)/(compute-x)
+		}
+		if 100*p.run(t, olmoe, tokens, pager.AfterRouting).Bubble() > bubbles[pager.AfterRouting] {
+			high = x
+		} else {
+			low = x
 		}
 	}
 	return p
@@ -130,16 +139,21 @@ func TestPhone(t *testing.T) {
 		{"Qwen3-30B", qwen, 1024, 4.838}, {"Qwen3-30B", qwen, 2048, 5.043}, {"Qwen3-30B", qwen, 3072, 5.368}, {"Qwen3-30B", qwen, 4096, 6.836},
 		{"Mixtral", mixtral, 1024, 7.086}, {"Mixtral", mixtral, 2048, 8.742},
 	}
-	for _, p := range []phone{{banks: 3, group: 4}, {banks: 3, group: 4, streamed: true}, {banks: 3, group: 1}, {banks: 3, group: 2}, {banks: 4, group: 4}, {banks: 8, group: 4}} {
+	for _, p := range []phone{{banks: 3, group: 4}, {banks: 3, group: 4, streamed: true}, {banks: 3, group: 4, before: 1}, {banks: 3, group: 1}, {banks: 3, group: 2}, {banks: 4, group: 4}, {banks: 8, group: 4}} {
 		p = p.fit(t, olmoe)
 		dense := "in memory"
 		if p.streamed {
 			dense = "read"
 		}
-		fmt.Fprintf(&out, "%d banks of %d experts, dense weights %s: %.2f TOPS, %.1f ms a layer\n", p.banks, p.group, dense, p.ops/1e12, 1e3*p.layer)
+		fmt.Fprintf(&out, "%d banks of %d experts, dense weights %s: %.2f TOPS, ", p.banks, p.group, dense, p.ops/1e12)
+		if p.before > 0 {
+			fmt.Fprintf(&out, "%.2f before routes\n", p.before/1e12)
+		} else {
+			fmt.Fprintf(&out, "%.1f ms a layer\n", 1e3*p.layer)
+		}
 		for _, s := range []pager.Schedule{pager.OnDemand, pager.AfterRouting, pager.BeforeRouting} {
 			got := 100 * p.run(t, olmoe, 1024, s).Bubble()
-			fmt.Fprintf(&out, "  OLMoE     1024  bubble %-14v %5.2f %%  paper %5.2f %%  %+5.2f\n", s, got, bubbles[s], got-bubbles[s])
+			fmt.Fprintf(&out, "  OLMoE     1024  bubble %-14v %5.2f %%  paper %5.2f %%  %+5.2f\n", s, got, bubbles[s], math.Round(100*(got-bubbles[s]))/100+0)
 			if s != pager.BeforeRouting {
 				require.InDelta(t, bubbles[s], got, 0.02, "what was fitted: %+v", p)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"estream/ir"
+	"estream/lower"
 	"estream/pager"
 	"estream/pager/layout"
 	"estream/pager/simulate"
@@ -33,7 +34,7 @@ type Layer struct {
 // Describe returns what a prediction needs to know of a model.
 func Describe(m *runtime.Model) Package {
 	man, module := m.Manifest(), m.Module()
-	p := Package{Table: man.Rows[0].Size()}
+	p := Package{Table: lower.RoundUp(man.Rows[0].Size(), man.Align)}
 	for _, class := range module.Layers {
 		p.Layers = append(p.Layers, Layer{Class: class, TopK: topK(module, class)})
 	}
@@ -81,11 +82,12 @@ func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error
 	}
 	if first || !table {
 		blocks := math.Ceil(float64(p.Package.Table) / layout.BlockSize)
-		for range int(math.Ceil(blocks * (1 - math.Pow(1-1/max(1, blocks), float64(plan.Tokens))))) { // that random tokens lie in
-			c.Fetch = append(c.Fetch, layout.BlockSize)
+		random := blocks * (1 - math.Pow(1-1/max(1, blocks), float64(plan.Tokens))) // that random tokens lie in
+		for i := range int64(math.Ceil(random)) {
+			c.Fetch = append(c.Fetch, min(layout.BlockSize, p.Package.Table-i*layout.BlockSize))
 		}
 	}
-	c.Embed = seconds(p.Profile.Embed.over(plan.Tokens, 1, plan.Chunk))
+	c.Embed = p.Profile.Embed.of(chunks(plan), plan.Tokens, 0)
 	rows := p.rows(plan.Tokens)
 	for l, layer := range p.Package.Layers {
 		st, err := p.stage(layer, plan, rows[l])
@@ -99,35 +101,35 @@ func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error
 	return simulate.Run(c)
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+func chunks(plan runtime.Plan) int { return (plan.Tokens + plan.Chunk - 1) / max(1, plan.Chunk) }
 
 func (p *Planner) stage(l Layer, plan runtime.Plan, rows []int) (simulate.Stage, error) {
 	c, ok := p.Profile.Classes[l.Class]
 	if !ok {
 		return simulate.Stage{}, fmt.Errorf("the profile has no layer class %s: it is of another package", l.Class)
 	}
-	over := func(l Line) float64 { return l.over(plan.Tokens, max(1, plan.Sequences), plan.Chunk) }
+	pairs := float64(plan.Tokens) * (float64(plan.Tokens)/float64(max(1, plan.Sequences)) + 1) / 2
 	return simulate.Stage{
-		Dense:  []simulate.Dense{{Bytes: l.Dense, Time: seconds(over(c.Body))}},
+		Dense:  []simulate.Dense{{Bytes: l.Dense, Time: c.Body.of(chunks(plan), plan.Tokens, pairs)}},
 		Stride: l.Stride, Rows: rows,
 		Group: func(rows []int) time.Duration {
-			t := c.Call
+			all := 0
 			for _, n := range rows {
-				t += c.expert(n)
+				all += n
 			}
-			return seconds(t)
+			return c.Group.of(1, all, float64(len(rows)))
 		},
-		Side: seconds(over(c.Side)),
-		Tail: seconds(over(c.Tail) + c.Rest.over(plan.Tokens, 1, plan.Tokens)),
+		Side: c.Side.of(chunks(plan), plan.Tokens, 0),
+		Tail: c.Tail.of(chunks(plan), plan.Tokens, 0) + c.Rest.of(1, plan.Tokens, 0),
 	}, nil
 }
 
 // head takes as long for each byte and row as the first layer's body: it is never measured, and hardly counts.
 func (p *Planner) head(plan runtime.Plan) (st simulate.Stage) {
 	first := p.Package.Layers[0]
+	body := p.Profile.Classes[first.Class].Body.of(1, plan.Head, 0)
 	for _, n := range p.Package.Head {
-		body := p.Profile.Classes[first.Class].Body
-		st.Dense = append(st.Dense, simulate.Dense{Bytes: n, Time: seconds(float64(n) / float64(max(1, first.Dense)) * (body.Call + body.Row*float64(plan.Head)))})
+		st.Dense = append(st.Dense, simulate.Dense{Bytes: n, Time: time.Duration(float64(body) * float64(n) / float64(max(1, first.Dense)))})
 	}
 	return st
 }
@@ -190,14 +192,10 @@ func (p *Planner) Saturation() float64 {
 	read, row := 0.0, 0.0 // seconds of reading all experts, and of a token's experts
 	for _, l := range p.Package.Layers {
 		c := p.Profile.Classes[l.Class]
-		if l.Experts == 0 || len(c.Expert) == 0 {
-			continue
-		}
-		last := c.Expert[len(c.Expert)-1]
 		read += float64(l.Experts) * float64(l.Stride) / p.Profile.Disk.Rate
-		row += float64(l.TopK)*last.Seconds/float64(last.Rows) + c.Side.Row
+		row += float64(l.TopK)*c.Group.Row + c.Side.Row
 	}
-	if row == 0 {
+	if row == 0 || p.Profile.Disk.Rate == 0 {
 		return 0
 	}
 	return 1.2 * read / row

@@ -8,7 +8,6 @@
 package planner
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"slices"
 	"time"
 
 	"estream/pager/layout"
@@ -32,46 +30,25 @@ type Profile struct {
 	Classes map[string]Class
 }
 
-// A Class is what the computation of a layer costs, in seconds.
+// A Class is what the computation of a layer costs.
 type Class struct {
-	Body   Line // of a chunk, with the route
-	Side   Line // of a chunk: what runs beside routed experts
-	Tail   Line // of a chunk
-	Rest   Line // of the layer, outside of programs
-	Call   float64
-	Expert []Point // beside Call of its group; rising
+	Body  Line `json:"body"`  // of a chunk, with the route; more is a pair of positions that attention relates
+	Group Line `json:"group"` // of a group of experts; more is an expert of it
+	Side  Line `json:"side"`  // of a chunk: what runs beside routed experts
+	Tail  Line `json:"tail"`  // of a chunk
+	Rest  Line `json:"rest"`  // of the layer's tokens, outside of programs
 }
 
-// A Line is the seconds that rows take which are computed together: Call, and so much for each row and for each pair of
-// positions that attention relates.
-type Line struct{ Call, Row, Pair float64 }
-
-// A Point is the seconds that an expert takes with so many rows.
-type Point struct {
-	Rows    int
-	Seconds float64
+// A Line is the seconds of something that is computed at once: Call, and so much for each row and for each of what there
+// is more.
+type Line struct {
+	Call float64 `json:"call"`
+	Row  float64 `json:"row"`
+	More float64 `json:"more"`
 }
 
-// over is the time of tokens of equal prompts in chunks.
-func (l Line) over(tokens, prompts, chunk int) float64 {
-	each := float64(tokens) / float64(prompts)
-	return l.Call*float64((tokens+chunk-1)/chunk) + l.Row*float64(tokens) + l.Pair*float64(prompts)*each*(each+1)/2
-}
-
-// expert is the time of an expert with so many rows, by the points beside it.
-func (c Class) expert(rows int) float64 {
-	i, found := slices.BinarySearchFunc(c.Expert, rows, func(p Point, n int) int { return cmp.Compare(p.Rows, n) })
-	switch {
-	case len(c.Expert) == 0:
-		return 0
-	case found || i == 0:
-		return c.Expert[i].Seconds
-	case i == len(c.Expert):
-		last := c.Expert[i-1]
-		return last.Seconds * float64(rows) / float64(last.Rows)
-	}
-	a, b := c.Expert[i-1], c.Expert[i]
-	return a.Seconds + (b.Seconds-a.Seconds)*float64(rows-a.Rows)/float64(b.Rows-a.Rows)
+func (l Line) of(calls, rows int, more float64) time.Duration {
+	return time.Duration(1e9 * (l.Call*float64(calls) + l.Row*float64(rows) + l.More*more))
 }
 
 // Key names a package in a folder on this machine, and how it is run: with so many threads, and what else the caller says.

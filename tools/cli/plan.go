@@ -205,5 +205,9 @@ func planJSON(dir string, p *planner.Planner, lengths []planned) map[string]any 
 		v["frontier"] = frontier
 		out = append(out, v)
 	}
-	return map[string]any{"package": dir, "profile": p.Profile, "n_star": p.Saturation(), "schedule": p.Schedule.String(), "plans": out}
+	profile := map[string]any{
+		"taken": p.Profile.Taken, "disk_bytes_per_s": p.Profile.Disk.Rate, "read_latency_s": p.Profile.Disk.Latency.Seconds(),
+		"checksum_bytes_per_s": p.Profile.Disk.Check, "compute_s": p.Profile.Classes,
+	}
+	return map[string]any{"package": dir, "profile": profile, "n_star": p.Saturation(), "schedule": p.Schedule.String(), "plans": out}
 }

@@ -1,0 +1,206 @@
+package planner_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower/host"
+	"estream/models/all"
+	"estream/models/checkpoint"
+	"estream/pager"
+	"estream/pager/simulate"
+	"estream/runtime"
+	"estream/runtime/planner"
+	"estream/tools/pack"
+)
+
+// packed packs the small trained checkpoint: 4 layers of 16 experts.
+func packed(t *testing.T) string {
+	e, err := pack.FindEncoding("w8")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "p")
+	_, err = pack.Run(t.Context(), "../../testdata/trained-small", dir, pack.Options{
+		Encoding: e, Backend: "host", Packing: host.New(host.Options{}).Packings()[0],
+		Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
+	})
+	require.NoError(t, err)
+	return dir
+}
+
+func open(t *testing.T, dir string, o runtime.Options) *runtime.Model {
+	debug.FreeOSMemory() // what is resident is part of plans
+	m, err := runtime.Open(t.Context(), dir, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m
+}
+
+// TestPackage packs and measures a package, and holds what is predicted against real runs.
+func TestPackage(t *testing.T) {
+	dir := packed(t)
+	profile, err := planner.Measure(t.Context(), dir, "k", runtime.Options{})
+	require.NoError(t, err)
+	require.Positive(t, profile.Disk.Rate)
+	class := profile.Classes["c0"]
+	require.Positive(t, class.Body.Row+class.Body.Call+class.Body.More, "%+v", class)
+	require.Positive(t, class.Group.Row+class.Group.Call+class.Group.More, "%+v", class)
+	for _, schedule := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
+		t.Run(schedule.String(), func(t *testing.T) { predicts(t, dir, profile, schedule) })
+	}
+	t.Run("frontier", func(t *testing.T) { frontier(t, dir, profile) })
+	t.Run("kept", func(t *testing.T) { kept(t, dir) })
+}
+
+// predicts compares what a plan is predicted to read, and which plan a model picks by itself, with real runs. Each block of
+// the table and every expert is needed, so that nothing is left to chance.
+func predicts(t *testing.T, dir string, profile *planner.Profile, schedule pager.Schedule) {
+	m := open(t, dir, runtime.Options{Schedule: schedule, Readers: 3, Banks: 2, Group: 3, Memory: 1 << 30})
+	p := planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: schedule}
+	require.Positive(t, p.Saturation())
+	b := runtime.Batch{Prompts: [][]int32{spread(700, m.Vocab())}}
+	for _, run := range []string{"first", "next"} {
+		res, err := m.Run(t.Context(), b)
+		require.NoError(t, err)
+		c, err := p.Of(res.Plan)
+		require.NoError(t, err)
+		want := c.First
+		if run == "next" {
+			want = c.Next
+		}
+		require.Equal(t, []any{want.Bytes, want.Count}, []any{res.Stats.Bytes, res.Stats.Reads}, "%s run of %s", run, res.Plan)
+		require.Positive(t, want.Time)
+	}
+	plan, err := m.PlanAs(700, runtime.Shape{Readers: 3, Banks: 2, Group: 3}, 0)
+	require.NoError(t, err)
+	require.Equal(t, plan.Geometry.Bytes(), p.Mapped(plan))
+
+	chosen := open(t, dir, runtime.Options{Schedule: schedule, Choose: profile.Choose(schedule)})
+	res, err := chosen.Run(t.Context(), b)
+	require.NoError(t, err)
+	picked, err := p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return m.PlanAs(700, s, 0) })
+	require.NoError(t, err)
+	require.Equal(t, []any{picked.Plan.Readers, picked.Plan.Geometry}, []any{res.Plan.Readers, res.Plan.Geometry})
+}
+
+// spread is ids from all over a vocabulary.
+func spread(n, vocab int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i * 7919 % vocab)
+	}
+	return ids
+}
+
+// made is a package that is not there: 3 layers of 8 experts of 1 MiB, two a token, that a disk of 1 GiB/s reads.
+func made() *planner.Planner {
+	p := &planner.Planner{Package: planner.Package{Table: 1 << 20, Head: []int64{1 << 20}}, Profile: &planner.Profile{
+		Disk:    simulate.Disk{Rate: 1 << 30, Latency: time.Millisecond},
+		Classes: map[string]planner.Class{"c": {Body: planner.Line{Row: 1e-5}, Group: planner.Line{Call: 1e-4, Row: 1e-5}, Side: planner.Line{Row: 1e-5}}},
+	}}
+	for range 3 {
+		p.Package.Layers = append(p.Package.Layers, planner.Layer{Class: "c", Dense: 1 << 20, Stride: 1 << 20, Experts: 8, TopK: 2})
+	}
+	return p
+}
+
+// plan is the plan of a shape, which takes its arena and nothing else.
+func plan(s runtime.Shape) (runtime.Plan, error) {
+	g := pager.Geometry{Banks: s.Banks, Group: s.Group, Stride: 1 << 20, DenseSlot: 1 << 20, Align: 4096}
+	return runtime.Plan{Tokens: 100, Sequences: 1, Rows: 1, Chunk: 100, Head: 1, Readers: s.Readers, Geometry: g, Parts: []runtime.Part{{Name: "arena", Bytes: g.Bytes()}}}, nil
+}
+
+func within(most int64) func(runtime.Shape) (runtime.Plan, error) {
+	return func(s runtime.Shape) (runtime.Plan, error) {
+		if s == (runtime.Shape{}) {
+			s = runtime.Shape{Readers: 1, Banks: 1, Group: 1}
+		}
+		p, err := plan(s)
+		if p.Bytes() > most {
+			err = fmt.Errorf("%w: no", runtime.ErrMemory)
+		}
+		return p, err
+	}
+}
+
+func TestPick(t *testing.T) {
+	p := made()
+	require.InEpsilon(t, 1.2*8/1024/(2*1e-5+1e-5), p.Saturation(), 1e-9)
+	any, err := p.Pick(within(1 << 40))
+	require.NoError(t, err)
+	small, err := p.Pick(within(4 << 20)) // two banks of one expert, or one of two
+	require.NoError(t, err)
+	require.LessOrEqual(t, small.Plan.Bytes(), int64(4<<20))
+	require.Greater(t, small.Plan.Readers, 1, "two reads hide a latency that one does not")
+	require.Less(t, any.First.Time, small.First.Time)
+
+	_, err = p.Pick(within(1))
+	require.ErrorIs(t, err, runtime.ErrMemory)
+	p.Limit = 4 << 20
+	limited, err := p.Pick(within(1 << 40))
+	require.NoError(t, err)
+	require.Equal(t, small, limited)
+	p.Limit = 1
+	_, err = p.Pick(within(1 << 40))
+	require.ErrorIs(t, err, planner.ErrLimit)
+	require.EqualError(t, err, "3145728 bytes of arena and pins, 1 allowed: give less memory: more than a session of the accelerator can map")
+
+	p.Limit, p.Profile.Classes = 0, nil
+	_, err = p.Pick(within(1 << 40))
+	require.EqualError(t, err, "the profile has no layer class c: it is of another package")
+}
+
+// Along the frontier memory rises, and each choice is faster than those before it in one of its runs.
+func frontier(t *testing.T, dir string, measured *planner.Profile) {
+	profile := *measured
+	profile.Disk = simulate.Disk{Rate: 1e8, Latency: time.Millisecond}
+	m := open(t, dir, runtime.Options{})
+	p := planner.Planner{Profile: &profile, Package: planner.Describe(m)}
+	choices, err := p.Frontier(func(s runtime.Shape, memory int64) (runtime.Plan, error) {
+		if memory > 0 {
+			memory += 32 << 20 // the test itself grows
+		}
+		return m.PlanAs(64, s, memory)
+	})
+	require.NoError(t, err)
+	require.Greater(t, len(choices), 1)
+	for i, c := range choices[1:] {
+		for _, before := range choices[:i+1] {
+			require.GreaterOrEqual(t, c.Plan.Bytes(), before.Plan.Bytes())
+			require.True(t, c.First.Time < before.First.Time || c.Next.Time < before.Next.Time, "%s is no better than %s", c.Plan, before.Plan)
+		}
+	}
+	last := choices[len(choices)-1]
+	require.Zero(t, last.Next.Bytes, "the largest plan keeps all weights: %s", last.Plan)
+	require.Less(t, last.Next.Time, last.First.Time)
+}
+
+// A profile is kept for the package, the machine and how it is run, where it can be.
+func kept(t *testing.T, dir string) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("HOME", cache)
+	key, err := planner.Key(dir, 2, "host")
+	require.NoError(t, err)
+	other, err := planner.Key(dir, 3, "host")
+	require.NoError(t, err)
+	require.NotEqual(t, key, other)
+	require.Nil(t, planner.Load(key))
+	want := &planner.Profile{Key: key, Taken: time.Unix(1, 0).UTC(), Disk: simulate.Disk{Rate: 1}, Classes: map[string]planner.Class{"c0": {Group: planner.Line{More: 2}}}}
+	path, err := want.Save()
+	require.NoError(t, err)
+	require.Equal(t, want, planner.Load(key))
+	require.Nil(t, planner.Load(other))
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
+	require.Nil(t, planner.Load(key), "a damaged profile")
+
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
+	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o644))
+	_, err = want.Save()
+	require.Error(t, err, "the folder of caches cannot be made")
+}

@@ -75,7 +75,7 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
 	fl.IntVarP(&f.readers, "readers", "q", 0, "reads in flight (default 2)")
 	fl.IntVarP(&f.banks, "banks", "B", 0, "groups of experts in memory (default 3)")
-	fl.IntVarP(&f.group, "group", "G", 0, "experts a read (default: about 2 MiB)")
+	fl.IntVarP(&f.group, "group", "G", 0, "experts a read (default: about 32 MiB)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
 	fl.BoolVar(&f.bubble, "bubble", false, "measure reads and computation apart, too")

@@ -64,7 +64,7 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
 	fl.IntVar(&f.readers, "readers", 0, "reads in flight (default 2)")
 	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 3)")
-	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 2 MiB)")
+	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 32 MiB)")
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))

@@ -6,8 +6,8 @@ import (
 )
 
 // A Pin is memory outside the arena where one run of records stays from pass to pass: it is read once, the first time
-// that its turn comes in a pass that wants one of its records, and handed over from there ever after. It serves the
-// passes of one arena. The memory is the caller's, who frees it after the last pass is closed.
+// that its turn comes in a pass that wants one of its records, and handed over from there ever after. It serves one
+// pass at a time. The memory is the caller's, who frees it after the last pass is closed.
 //
 // A pin is a cell of its own, with the arena's rules but these:
 //

@@ -138,10 +138,11 @@ type Model struct {
 	experts pager.Source
 	dense   pager.Source
 
-	turn   chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
-	mem    memories
-	pins   pins
-	closed bool
+	turn    chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
+	mem     memories
+	pins    pins
+	program int64 // resident bytes of the process before the model took memory
+	closed  bool
 }
 
 // Open opens the package in a folder: everything about it is checked before any

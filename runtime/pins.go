@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -43,9 +42,12 @@ type share struct {
 	bytes  int64
 }
 
-// pinBytes is about how large a piece of experts is: few enough calls, yet small
-// enough to be given up alone.
-const pinBytes = 32 << 20
+// A piece of experts is of about pinBytes, and of pinExperts at most: few enough
+// calls, yet small enough to be given up alone.
+const (
+	pinBytes   = 32 << 20
+	pinExperts = 16
+)
 
 // share picks what to pin in so many bytes.
 func (m *Model) share(left int64) share {
@@ -88,7 +90,7 @@ func (m *Model) share(left int64) share {
 
 // pieceOf is how many experts of a layer make a piece.
 func (m *Model) pieceOf(experts []layout.Record) int {
-	return int(max(1, min(16, pinBytes/experts[0].Stride(m.pkg.Manifest.Align))))
+	return int(max(1, min(pinExperts, pinBytes/experts[0].Stride(m.pkg.Manifest.Align))))
 }
 
 // tableBytes is what the embedding table takes, to the end of its last block's read.
@@ -158,39 +160,18 @@ func (m *Model) pieceBytes(p piece) int64 {
 	return int64(p.count) * experts[0].Stride(m.pkg.Manifest.Align)
 }
 
-// list is the pins as a pager takes them, in a fixed order.
-func (ps *pins) list() []*pager.Pin {
+// list is the pins of a share as a pager takes them.
+func (ps *pins) list(s share) []*pager.Pin {
 	var out []*pager.Pin
-	for _, p := range ps.pieces {
-		out = append(out, &p.Pin)
+	for _, p := range s.pieces {
+		out = append(out, &ps.pieces[p].Pin)
 	}
-	slices.SortFunc(out, func(a, b *pager.Pin) int {
-		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.First, b.First))
-	})
 	return out
 }
 
 // memory is where what a pin holds lies.
 func (ps *pins) memory(p *pager.Pin) lower.Mem {
 	return ps.pieces[piece{p.Stage, p.Dense, p.First, p.Count}].mem
-}
-
-// bytes is what the pins have read, and so what they take of the resident memory.
-func (ps *pins) bytes() int64 {
-	n := int64(0)
-	for _, p := range ps.pieces {
-		if p.Loaded() {
-			n += int64(len(p.Mem))
-		}
-	}
-	if ps.table != nil {
-		for _, loaded := range ps.table.loaded {
-			if loaded {
-				n += layout.BlockSize
-			}
-		}
-	}
-	return n
 }
 
 func (ps *pins) free() error {

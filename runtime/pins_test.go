@@ -24,3 +24,18 @@ func TestPins(t *testing.T) {
 		require.Zero(t, second.Stats.Bytes, "bytes read by a run after which all is in memory, with %d to spare", spare)
 	}
 }
+
+// TestPlanStays plans one batch again and again under a budget: what the runs
+// before left in memory is theirs to use again, and not the program's.
+func TestPlanStays(t *testing.T) {
+	dir := packed(t, trained, "w4")
+	b := runtime.Batch{Prompts: [][]int32{make([]int32, 200)}}
+	m := open(t, dir, runtime.Options{Threads: 8})
+	first, err := m.Plan(b)
+	require.NoError(t, err)
+	m = open(t, dir, runtime.Options{Threads: 8, Memory: first.Bytes() + 4<<20})
+	first = run(t, m, b).Plan
+	for range 3 {
+		require.Equal(t, first.Parts, run(t, m, b).Plan.Parts)
+	}
+}

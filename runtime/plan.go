@@ -106,24 +106,25 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 // planAs tries the fastest geometries of a shape first and takes the first that fits.
 func (m *Model) planAs(p Plan, s Shape, memory int64, collect bool) (Plan, error) {
 	p.Readers = cmp.Or(s.Readers, 2)
-	program, budget := max(0, residentBytes()-m.mem.bytes()-m.pins.bytes()), cmp.Or(memory, mostBytes)
+	if m.mem == nil { // nothing of the model's own is resident yet
+		m.program = residentBytes()
+	}
+	budget := cmp.Or(memory, mostBytes)
 	var least Plan
-	for _, g := range m.geometries(s) {
-		for _, chunk := range m.chunks(p.Tokens) {
-			p.Geometry, p.Chunk, p.Head = g, chunk, min(max(p.Rows, 1), chunk)
-			if err := m.measure(&p, program, collect); err != nil {
-				return p, err
+	for _, shape := range m.shapes(p.Tokens, s) {
+		p.Geometry, p.Chunk, p.Head = shape.Geometry, shape.chunk, min(max(p.Rows, 1), shape.chunk)
+		if err := m.measure(&p, m.program, collect); err != nil {
+			return p, err
+		}
+		if left := budget - p.Bytes(); left >= 0 {
+			if memory > 0 {
+				p.share = m.share(left)
+				p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
 			}
-			if left := budget - p.Bytes(); left >= 0 {
-				if memory > 0 {
-					p.share = m.share(left)
-					p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
-				}
-				return p, nil
-			}
-			if least.Tokens == 0 || p.Bytes() < least.Bytes() {
-				least = p
-			}
+			return p, nil
+		}
+		if least.Tokens == 0 || p.Bytes() < least.Bytes() {
+			least = p
 		}
 	}
 	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan is %s",
@@ -135,6 +136,30 @@ const (
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )
+
+// A geometryChunk is an arena with a number of body rows.
+type geometryChunk struct {
+	pager.Geometry
+	chunk int
+}
+
+// shapes are what to try, the fastest first: chunks below fewRows cost more than
+// small groups do, and so come last.
+func (m *Model) shapes(tokens int, s Shape) []geometryChunk {
+	var many, few []geometryChunk
+	for _, g := range m.geometries(s) {
+		for _, chunk := range m.chunks(tokens) {
+			if chunk >= min(fewRows, tokens) {
+				many = append(many, geometryChunk{g, chunk})
+			} else {
+				few = append(few, geometryChunk{g, chunk})
+			}
+		}
+	}
+	return append(many, few...)
+}
+
+const fewRows = 128
 
 // chunks are the numbers of body rows to try.
 func (m *Model) chunks(tokens int) []int {

@@ -34,7 +34,7 @@ type pool struct {
 
 const (
 	forkCost  = 1 << 13 // nanoseconds of work from which a loop is worth several goroutines
-	pieceCost = 1 << 17 // that a piece of a loop should have, at least
+	pieceCost = 1 << 17 // that a piece of a loop has, at most, where it is more than one item
 )
 
 func newPool(threads int, set *kernel.Set) *pool {

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 func Sets() []*Set {
 	x := &cpu.X86
 	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
-	avx512 := avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI
+	avx512 := avx2 && x.HasBMI2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI
 	var sets []*Set
 	if avx512 && x.HasAVX512BF16 {
 		sets = append(sets, &Set{

@@ -56,7 +56,7 @@ def arguments():
     p.add_argument("--encodings", default="w4g128", help="of estream, separated by commas")
     p.add_argument("--memory", default="resident", help="estream's --memory, or resident: all weights stay in memory, or least: all are streamed")
     p.add_argument("--threads", type=int, default=os.cpu_count())
-    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--runs", type=int, default=5, help="of the peer; each is followed by a process of estream that runs three times")
     p.add_argument("--dir", help="folder to work in, kept from run to run with --keep")
     p.add_argument("--keep", action="store_true")
     a = p.parse_args()
@@ -86,7 +86,7 @@ def compare(a, work):
             theirs.append(peer.prefill(n))
             for e in a.encodings:
                 r = estream(binary, work / f"{e}.estream", n, a)
-                ours[e].append(r["avg_ns"] / 1e9)
+                ours[e] += [ns / 1e9 for ns in r["samples_ns"]]
                 peak[e] = max(peak[e], r["peak_bytes"])
         cells = [str(n), spread(theirs)]
         for e in a.encodings:
@@ -114,7 +114,7 @@ def install(peer, work):
 
 
 def estream(binary, package, tokens, a):
-    command = [binary, "bench", package, "-p", tokens, "-r", 1, "-t", a.threads, "-o", "json"]
+    command = [binary, "bench", package, "-p", tokens, "-r", 3, "-t", a.threads, "-o", "json"]
     if a.memory == "resident":
         command += ["--resident"]
     elif a.memory != "least":

@@ -53,7 +53,7 @@ func (t *team) open() {
 	}
 }
 
-// close ends the round and waits for the members that joined in it.
+// close ends the round and waits, without sleeping, for the members that joined in it.
 func (t *team) close() {
 	for i := t.gate.And(^uint64(isOpen)); i&(isOpen-1) != 0; i = t.gate.Load() &^ isOpen {
 		runtime.Gosched()

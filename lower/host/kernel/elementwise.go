@@ -144,8 +144,6 @@ func (s *Set) Clamp(dst, x []float32, limit float64) {
 	}
 }
 
-// Affine and Clamp are those of plain Go.
-
 // SiLU sets dst to x*sigmoid(x). dst may be x.
 func (s *Set) SiLU(dst, x []float32) {
 	if s.vec != nil {

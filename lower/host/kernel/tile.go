@@ -19,8 +19,8 @@ type tile struct {
 	codes  []byte // of the panel
 	scales []byte // of the panel: [32] f16 a segment, next bytes apart
 	factor float32
-	ahead  int // bytes from codes to what else should come into the cache, a hint
-	pace   int // bytes that this moves on in a step
+	ahead  int // bytes from codes to what else should come into the cache: a hint, which AVX-512 alone reads
+	pace   int // bytes that this moves on in a step, for AVX-512 as well
 
 	rows       int    // 1 to tileRowsMax
 	x          []byte // [rows], stride bytes apart, each segments*segment codes

@@ -6,9 +6,10 @@
 //
 // They are text from elsewhere, so what a template may do is bounded: it reaches no
 // file and no other template, and one that takes ten seconds, half a GiB of memory or
-// very deep recursion is an error. What cannot be held is a single expression: an
-// error for its time or memory leaves it at work, and one that asks for more than
-// the system has, such as 'a' * 10**12, ends the process.
+// very deep recursion is an error, as is a text times a number of more than a MiB.
+// What cannot be held is a single expression: an error for its time or memory leaves
+// it at work, and a filter that asks for more than the system has, such as center of
+// a very large width, ends the process.
 package chat
 
 import (
@@ -117,7 +118,11 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
 		c := config.New()
 		c.TrimBlocks, c.LeftStripBlocks = true, true
-		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: rewrite(text, c)})
+		text := rewrite(text, c)
+		if err := checkDeep(text); err != nil {
+			return nil, err
+		}
+		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
 		if err != nil {
 			return nil, err
 		}

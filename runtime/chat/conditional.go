@@ -18,7 +18,7 @@ type rewriter struct {
 	done int // bytes of text that are in out
 }
 
-// rewrite returns a template without conditional expressions, and with the lines'
+// rewrite returns a template without conditional expressions, products and powers, and with the lines'
 // ends of Unix, which tokens' places are of.
 func rewrite(text string, c *config.Config) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
@@ -61,7 +61,7 @@ func (r *rewriter) replace(i, j int, outside bool) {
 	if outside {
 		r.out.WriteString(r.list(i, j))
 	} else {
-		r.out.WriteString(r.groups(i, j))
+		r.out.WriteString(r.products(i, j))
 	}
 	r.done = to
 }
@@ -88,13 +88,13 @@ func (r *rewriter) list(i, j int) string {
 func (r *rewriter) choice(i, j int) string {
 	yes := r.word("if", i, j)
 	if yes == j {
-		return r.groups(i, j)
+		return r.products(i, j)
 	}
 	no, other := r.word("else", yes, j), "none"
 	if no < j {
 		other = r.choice(no+1, j)
 	}
-	return " (((" + r.groups(yes+1, no) + ") and [" + r.groups(i, yes) + "] or [" + other + "])|first) "
+	return " (((" + r.products(yes+1, no) + ") and [" + r.products(i, yes) + "] or [" + other + "])|first) "
 }
 
 // word finds a word outside brackets, or j.
@@ -107,10 +107,9 @@ func (r *rewriter) word(w string, i, j int) int {
 	return j
 }
 
-// groups rewrites what stands in brackets.
-func (r *rewriter) groups(i, j int) string {
+// groups rewrites what stands in brackets of tokens [i,j), whose text begins at a place.
+func (r *rewriter) groups(at, i, j int) string {
 	var b strings.Builder
-	at := r.end(i - 1)
 	for k := i; k < j; k = r.next(k, j) {
 		if after := r.next(k, j); after > k+1 {
 			b.WriteString(r.text[at:r.end(k)] + r.list(k+1, after-1))

@@ -64,7 +64,8 @@ func watched[T any](l limits, stop func(error), f func() (T, error)) (T, error) 
 	}
 }
 
-// used is the bytes of the process's objects and stacks.
+// used is the bytes of the whole process's objects and stacks, so what others take
+// meanwhile counts against a template, too.
 func used() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(s)
@@ -76,6 +77,10 @@ func checkText(text string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("%d bytes, more than %d", len(text), maxText)
 	}
+	return checkDeep(text)
+}
+
+func checkDeep(text string) error {
 	deep := 0
 	for _, c := range []byte(text) {
 		switch {

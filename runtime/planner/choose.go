@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"estream/pager"
@@ -26,13 +27,54 @@ var ErrLimit = errors.New("more than a session of the accelerator can map")
 func within(a, b time.Duration) bool { return float64(a) <= 1.01*float64(b) }
 
 // Choose returns a function for runtime.Options.Choose: it picks the smallest arena of those with which the first run is
-// predicted to be as fast as can be, 1 % apart.
+// predicted to be as fast as can be, 1 % apart. It keeps the shapes that it picked for the last model it was given.
 func (p *Profile) Choose(schedule pager.Schedule) func(*runtime.Model, func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
-	return func(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
-		planner := &Planner{Profile: p, Package: Describe(m), Schedule: schedule}
-		c, err := planner.Pick(as)
-		return c.Plan, err
+	c := &chooser{profile: p, schedule: schedule}
+	return c.choose
+}
+
+// A chooser picks plans for batches of one model. The budget is the model's.
+type chooser struct {
+	profile  *Profile
+	schedule pager.Schedule
+
+	mu      sync.Mutex
+	model   *runtime.Model
+	planner *Planner
+	shapes  map[batch]runtime.Shape
+}
+
+// A batch is what its plan follows from.
+type batch struct{ tokens, sequences, rows int }
+
+// mostShapes bounds the shapes that are kept.
+const mostShapes = 1 << 12
+
+func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.model != m {
+		c.model, c.shapes = m, map[batch]runtime.Shape{}
+		c.planner = &Planner{Profile: c.profile, Package: Describe(m), Schedule: c.schedule}
 	}
+	own, _ := as(runtime.Shape{}) // one that does not fit says of what batch it is, too
+	of := batch{own.Tokens, own.Sequences, own.Rows}
+	if s, ok := c.shapes[of]; ok {
+		if plan, err := as(s); !errors.Is(err, runtime.ErrMemory) {
+			return plan, err
+		}
+	}
+	best, err := c.planner.Pick(as)
+	clear(c.planner.routes) // large, and not needed again for this batch
+	if err != nil {
+		return best.Plan, err
+	}
+	if len(c.shapes) == mostShapes {
+		clear(c.shapes)
+	}
+	g := best.Plan.Geometry
+	c.shapes[of] = runtime.Shape{Readers: best.Plan.Readers, Banks: g.Banks, Group: g.Group}
+	return best.Plan, nil
 }
 
 // Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits.

@@ -51,6 +51,9 @@ type sampler struct {
 	tokens int
 	past   int           // rows of the layer so far
 	busy   time.Duration // in programs and waits of the layer
+
+	body     sample // of the rows under way, until their router is through
+	bodyTook time.Duration
 }
 
 var errEnough = errors.New("every class of layers was seen")
@@ -93,7 +96,7 @@ func (s *sampler) sample(ctx context.Context, group int) error {
 func (s *sampler) run(ctx context.Context, m *runtime.Model, tokens int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.stop, s.tokens, s.past, s.busy = func() { cancel(errEnough) }, tokens, 0, 0
+	s.stop, s.tokens, s.past, s.busy, s.body = func() { cancel(errEnough) }, tokens, 0, 0, sample{}
 	rng, ids := rand.New(rand.NewPCG(1, uint64(tokens))), make([]int32, tokens)
 	for i := range ids {
 		ids[i] = int32(rng.IntN(m.Vocab()))
@@ -118,6 +121,7 @@ func (s *sampler) event(e runtime.Event) {
 		return
 	case e.Kind == runtime.RecordsUsed:
 		if e.Dense {
+			s.endBody(s.layers[e.Layer])
 			s.add(s.layers[e.Layer]+".rest", sample{rows: s.tokens}, took-s.busy)
 			s.past, s.busy = 0, 0
 			if e.Layer == s.last {
@@ -136,16 +140,23 @@ func (s *sampler) event(e runtime.Event) {
 	case e.Count > 0:
 		s.add(class+".group", sample{rows: e.Rows, more: float64(e.Count)}, took)
 	case own && phase == passes.RoutePhase:
-		body := s.of[class+".body"]
-		body[len(body)-1].seconds += took.Seconds()
+		s.bodyTook += took
 	case own && phase == passes.BodyPhase:
-		s.add(e.Graph, sample{rows: e.Rows, more: float64(e.Rows) * (float64(s.past) + float64(e.Rows+1)/2)}, took)
+		s.endBody(class)
+		s.body, s.bodyTook = sample{rows: e.Rows, more: float64(e.Rows) * (float64(s.past) + float64(e.Rows+1)/2)}, took
 		s.past += e.Rows
 	default:
 		s.add(e.Graph, sample{rows: e.Rows}, took)
 	}
 }
 
+// endBody adds the body under way, with its router.
+func (s *sampler) endBody(class string) {
+	s.add(class+"."+passes.BodyPhase, s.body, s.bodyTook)
+	s.body = sample{}
+}
+
+// add leaves out what took no time by a coarse clock.
 func (s *sampler) add(what string, x sample, took time.Duration) {
 	if x.seconds = took.Seconds(); x.seconds > 0 && x.rows > 0 {
 		s.of[what] = append(s.of[what], x)

@@ -80,9 +80,21 @@ func predicts(t *testing.T, dir string, profile *planner.Profile, schedule pager
 	require.NoError(t, err)
 	require.Equal(t, plan.Geometry.Bytes(), p.Mapped(plan))
 
-	chosen := open(t, dir, runtime.Options{Schedule: schedule, Choose: profile.Choose(schedule)})
+	choose, tried := profile.Choose(schedule), 0
+	chosen := open(t, dir, runtime.Options{Schedule: schedule, Choose: func(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+		return choose(m, func(s runtime.Shape) (runtime.Plan, error) {
+			tried++
+			return as(s)
+		})
+	}})
 	res, err := chosen.Run(t.Context(), b)
 	require.NoError(t, err)
+	require.Greater(t, tried, 2)
+	tried = 0
+	again, err := chosen.Plan(b)
+	require.NoError(t, err)
+	require.Equal(t, 2, tried, "shapes tried for a batch like the last")
+	require.Equal(t, []any{res.Plan.Readers, res.Plan.Geometry}, []any{again.Readers, again.Geometry})
 	picked, err := p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return m.PlanAs(700, s, 0) })
 	require.NoError(t, err)
 	require.Equal(t, []any{picked.Plan.Readers, picked.Plan.Geometry}, []any{res.Plan.Readers, res.Plan.Geometry})

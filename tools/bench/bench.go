@@ -22,6 +22,7 @@ import (
 	"estream/lower/host"
 	"estream/runtime"
 	"estream/tools/energy"
+	"estream/tools/pack"
 	"estream/tools/trace"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 
 	// Use sets what o runs on, given the host's backend; nil: that alone.
 	Use func(o *runtime.Options, host lower.Backend)
+
+	// Census counts a package's parameters, by pack.Count; nil: they are given as 0.
+	Census func(*runtime.Model) (*pack.Census, error)
 
 	Threads     []int // a test each
 	Prompts     []int // tokens, a test each

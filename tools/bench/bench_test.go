@@ -13,6 +13,7 @@ import (
 	"estream/lower/host"
 	"estream/models/all"
 	"estream/models/checkpoint"
+	"estream/runtime"
 	"estream/tools/energy"
 	"estream/tools/pack"
 )
@@ -47,7 +48,11 @@ func tiny(t testing.TB) Options {
 	t.Helper()
 	dir, err := packed()
 	require.NoError(t, err)
-	return Options{Packages: []string{dir}, Threads: []int{2}, Prompts: []int{20}, Repetitions: 2, Seed: 3}
+	return Options{Packages: []string{dir}, Census: census, Threads: []int{2}, Prompts: []int{20}, Repetitions: 2, Seed: 3}
+}
+
+func census(m *runtime.Model) (*pack.Census, error) {
+	return pack.Count(m.Module(), host.New(host.Options{}).Packings()[0], m.Vocab(), nil, false)
 }
 
 // results runs a bench to its end.

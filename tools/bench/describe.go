@@ -2,7 +2,6 @@ package bench
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -11,20 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"estream/ir"
 	"estream/lower/host/kernel"
-	"estream/passes"
 	"estream/runtime"
 )
 
 // describe is a result without what is measured.
-func (s *session) describe(tokens int, plan runtime.Plan) *Result {
+func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 	m := s.model
+	params, err := s.params(m)
+	if err != nil {
+		return nil, err
+	}
 	man := m.Manifest()
 	k, v := stateTypes(m)
 	r := &Result{
 		BuildCommit: revision(), CPUInfo: cpuInfo(), Backends: s.backends,
-		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: modelParams(m),
+		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: params,
 		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, TypeK: k, TypeV: v, Prompt: tokens,
 		TestTime: time.Now().UTC().Format("2006-01-02T15:04:05Z"),
 		Kernels:  kernels(s.Host.Kernels), Schedule: s.Runtime.Schedule.String(), Seed: s.Seed,
@@ -43,7 +44,19 @@ func (s *session) describe(tokens int, plan runtime.Plan) *Result {
 		}
 	}
 	r.ModelType = fmt.Sprintf("%s %s %s", man.Family, billions(r.ModelParams), encoding)
-	return r
+	return r, nil
+}
+
+// params is how many parameters the census counts.
+func (s *session) params(m *runtime.Model) (int64, error) {
+	if s.Census == nil {
+		return 0, nil
+	}
+	c, err := s.Census(m)
+	if err != nil {
+		return 0, fmt.Errorf("%s: parameters: %w", s.pkg, err)
+	}
+	return c.Params, nil
 }
 
 // billions prints a number of parameters as models are named: 6.92B, 1.2M.
@@ -64,51 +77,6 @@ func modelSize(m *runtime.Model) int64 {
 		n += r.Size()
 	}
 	return n
-}
-
-// modelParams counts the values of all weights; a matrix that is both embedding
-// and head counts once.
-func modelParams(m *runtime.Model) int64 {
-	module, n := m.Module(), int64(0)
-	for _, class := range module.Layers {
-		seen := map[string]bool{}
-		for _, g := range module.Graphs {
-			if strings.HasPrefix(g.Name, class+".") {
-				n += weights(g, seen)
-			}
-		}
-		if callee, experts, err := passes.Routed(module, class); err == nil && experts > 0 {
-			n += int64(experts) * weights(module.Graph(callee), seen)
-		}
-	}
-	n += weights(module.Graph(passes.HeadNorm), map[string]bool{})
-	var config struct {
-		Tied bool `json:"tie_word_embeddings"`
-	}
-	_ = json.Unmarshal(m.Manifest().Config, &config) // a config that is none says nothing
-	for _, name := range []string{passes.EmbedGraph, passes.HeadProj} {
-		if name == passes.EmbedGraph || !config.Tied {
-			n += int64(m.Vocab()) * int64(module.Graph(name).Weights()[0].Type.Last().N)
-		}
-	}
-	return n
-}
-
-// weights counts the values of a graph's weights that were not seen before.
-func weights(g *ir.Graph, seen map[string]bool) int64 {
-	total := int64(0)
-	for _, w := range g.Weights() {
-		if seen[w.Name] {
-			continue
-		}
-		seen[w.Name] = true
-		n := int64(1)
-		for _, d := range w.Type.Dims {
-			n *= int64(d.N)
-		}
-		total += n
-	}
-	return total
 }
 
 // stateTypes are the types of keys and values.

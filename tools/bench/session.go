@@ -91,7 +91,9 @@ func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 		return nil, err
 	}
 	s.progress("plan: %s", plan)
-	r = s.describe(n, plan)
+	if r, err = s.describe(n, plan); err != nil {
+		return nil, err
+	}
 	t := &tally{Result: r}
 	defer func() {
 		t.sum(s)

@@ -75,7 +75,7 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.Packages, o.Host, o.Use = f.models, host.Options{Ops: a.HostOps}, b.use
+	o.Packages, o.Host, o.Use, o.Census = f.models, host.Options{Ops: a.HostOps}, b.use, a.census
 	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
 	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
 	return o, nil

@@ -23,11 +23,12 @@ func (m *model) joinLatents() {
 	var tensors []checkpoint.Tensor
 	for _, t := range m.tensors {
 		block, isKeys := strings.CutSuffix(t.Name, keysLatent)
+		isHalf := isKeys
 		if !isKeys {
-			block, _ = strings.CutSuffix(t.Name, valueLatent)
+			block, isHalf = strings.CutSuffix(t.Name, valueLatent)
 		}
 		l := latent{m.at[block+keysLatent], m.at[block+valueLatent]}
-		if _, whole := m.at[block+wholeLatent]; whole || !l.fits() {
+		if _, whole := m.at[block+wholeLatent]; !isHalf || whole || !l.fits() {
 			tensors = append(tensors, t)
 		} else if isKeys {
 			whole := l.tensor(block + wholeLatent)

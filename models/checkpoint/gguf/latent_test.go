@@ -46,6 +46,14 @@ func TestLatent(t *testing.T) {
 		path+`: tensors "blk.3.attn_k_b.weight" and "blk.3.attn_v_b.weight": rows [9,9+2) of 10`)
 	require.Equal(t, "blk.4.attn_k_b.weight", ckpt.Tensors()[1].Name, "keys without values stay")
 
+	// A tensor that is called as the block is stays.
+	block := checkpointtest.StoredF32("blk.3", []int{1}, 7)
+	require.NoError(t, checkpointtest.GGUF{Tensors: []checkpointtest.Stored{k, x, block}}.Write(path))
+	ckpt = open(t, path)
+	require.Len(t, ckpt.Tensors(), 2)
+	got, _ = read(t, ckpt, "blk.3")
+	require.Equal(t, []float32{7}, got)
+
 	// Where a file has the whole too, nothing is joined.
 	require.NoError(t, checkpointtest.GGUF{Tensors: []checkpointtest.Stored{k, x, checkpointtest.StoredF32("blk.3.attn_kv_b.weight", []int{1}, 1)}}.Write(path))
 	require.Len(t, open(t, path).Tensors(), 3)

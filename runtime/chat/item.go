@@ -1,0 +1,71 @@
+package chat
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/nikolalohinski/gonja/v2/exec"
+	"github.com/nikolalohinski/gonja/v2/tokens"
+)
+
+// indexed reports whether the bracket of tokens k to after-1 holds an index that may be
+// negative, which gonja counts otherwise: neither a text, a number alone, nor a slice.
+func (r *rewriter) indexed(k, after int) bool {
+	if r.toks[k].Type != tokens.LeftBracket || after-1 == k+1 || r.toks[after-1].Type != tokens.RightBracket {
+		return false
+	}
+	if t := r.toks[k+1].Type; after == k+3 && (t == tokens.String || t == tokens.Integer) {
+		return false
+	}
+	for i := k + 1; i < after-1; i = r.next(i, after-1) {
+		if t := r.toks[i].Type; t == tokens.Colon || t == tokens.Comma {
+			return false
+		}
+	}
+	return true
+}
+
+// begins reports whether token k begins a value, rather than going on with one: i is the first that may.
+func (r *rewriter) begins(k, i int) bool {
+	switch r.toks[k].Type {
+	case tokens.Name, tokens.String, tokens.Integer, tokens.Float:
+		return k == i || r.toks[k-1].Type != tokens.Dot && r.toks[k-1].Type != tokens.Pipe
+	case tokens.LeftParenthesis, tokens.LeftBracket, tokens.LeftBrace:
+		return k == i || !r.ends(k-1) || r.toks[k-1].Type == tokens.Name &&
+			slices.Contains([]string{"and", "or", "not", "in", "is", "if", "elif", "else"}, r.toks[k-1].Val)
+	}
+	return false
+}
+
+// item is x[i] of Jinja: a negative index counts from the end, and nothing is there beyond an end.
+func item(_ *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+	i := args.First()
+	switch {
+	case x.IsError():
+		return x
+	case i.IsError():
+		return i
+	case i.IsString():
+		v, ok := x.GetItem(i.String())
+		if !ok && !v.IsError() {
+			v, _ = x.GetAttribute(i.String())
+		}
+		return v
+	case !i.IsInteger():
+		return exec.AsValue(errors.New("an index is neither a text nor a whole number"))
+	}
+	n := i.Integer()
+	if n < 0 && (x.IsList() || x.IsString()) {
+		if n += x.Len(); n < 0 {
+			return exec.AsValue(nil)
+		}
+	}
+	if x.IsString() {
+		if text := []rune(x.String()); n < len(text) {
+			return exec.AsValue(string(text[n]))
+		}
+		return exec.AsValue(nil)
+	}
+	v, _ := x.GetItem(n)
+	return v
+}

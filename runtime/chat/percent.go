@@ -1,0 +1,72 @@
+package chat
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/exec"
+)
+
+// modulo is gonja's of numbers, and Python's "..." % x of a text with one value.
+func modulo(_ *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+	y := args.First()
+	if x.IsString() {
+		return formatted(x.String(), []*exec.Value{y})
+	}
+	return exec.AsValue(x.Integer() % y.Integer())
+}
+
+// moduloOf is modulo where brackets stand behind the sign, which may hold several values.
+func moduloOf(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+	y := args.First()
+	if !x.IsString() || !y.IsList() {
+		return modulo(e, x, args)
+	}
+	var values []*exec.Value
+	y.Iterate(func(_, _ int, v, _ *exec.Value) bool {
+		values = append(values, v)
+		return true
+	}, func() {})
+	return formatted(x.String(), values)
+}
+
+// formatted puts values where a text has %s and %d.
+func formatted(format string, values []*exec.Value) *exec.Value {
+	var b strings.Builder
+	used := 0
+	for rest := format; rest != ""; {
+		before, after, found := strings.Cut(rest, "%")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		verb := (after + " ")[:1]
+		rest = strings.TrimPrefix(after, verb)
+		switch {
+		case verb == "%":
+			b.WriteByte('%')
+			continue
+		case verb != "s" && verb != "d":
+			return exec.AsValue(fmt.Errorf("%.100q %% values: only %%s, %%d and %%%% are known", format))
+		case used == len(values):
+			return exec.AsValue(fmt.Errorf("%.100q %% values: more places than %d values", format, len(values)))
+		}
+		v := values[used]
+		used++
+		switch {
+		case v.IsError():
+			return v
+		case verb == "s":
+			b.WriteString(v.String())
+		case v.IsNumber():
+			b.WriteString(strconv.Itoa(v.Integer()))
+		default:
+			return exec.AsValue(fmt.Errorf("%.100q %% values: %%d needs a number", format))
+		}
+	}
+	if used < len(values) {
+		return exec.AsValue(fmt.Errorf("%.100q %% values: %d places for %d values", format, used, len(values)))
+	}
+	return exec.AsValue(b.String())
+}

@@ -43,9 +43,12 @@ func (f Family) build(c *Config) (*ir.Module, error) {
 		return nil, b.err
 	}
 	c.use(f.Weights)
-	if unread := c.unread(append(ignored(), f.Ignored...)); len(unread) > 0 {
-		return nil, fmt.Errorf("%s: the family does not know this setting, and ignoring it could change the model; remove what changes nothing",
-			strings.Join(unread, "; "))
+	refused, unknown := c.unread(slices.Concat(ignored(), f.Ignored, f.Partly))
+	if n := len(unknown); n > 0 {
+		unknown[n-1] += ": the family does not know this setting, and ignoring it could change the model; remove what changes nothing"
+	}
+	if all := append(refused, unknown...); len(all) > 0 {
+		return nil, errors.New(strings.Join(all, "; "))
 	}
 	return m, m.Verify()
 }

@@ -38,6 +38,7 @@ type Family struct {
 	Head    func(b *ir.Builder, c *Config, x *ir.Value) *ir.Value   // x [L,H] to logits f32 [L,V]; nil: final.norm, then head
 	State   func(c *Config, l int) ir.Type                          // what layer l keeps, the zero Type for nothing; nil: KV
 	Ignored []string                                                // keys of config.json that change nothing in this family (training, generation)
+	Partly  []string                                                // keys that some layers or other settings read, and that change nothing in a model without those
 }
 
 // KV is the state of attention over keys and values: two parts f32 [S,Hkv,D].

@@ -152,7 +152,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no architecture", map[string]any{"architectures": absent}, func(*fake) {}, `models: config.json: architectures is not there: want a list of one`},
 		{"config", map[string]any{"num_experts": 0}, func(*fake) {}, `models: config.json: num_experts is 0: want a whole number from 1 to 4096`},
 		{"setting", map[string]any{"attention_bias": true}, func(*fake) {},
-			`models: family toy: config.json: attention_bias is true: the family does not know this setting, and ignoring it could change the model; remove what changes nothing`},
+			`models: family toy: config.json: attention_bias is true: want false`},
 	} {
 		f := toyCheckpoint(c.config)
 		c.change(f)

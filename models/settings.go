@@ -1,11 +1,13 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Settings are the keys of one object of config.json. They record which keys
@@ -19,11 +21,12 @@ type Settings struct {
 	read   map[string]bool
 	absent map[string]string // of keys without a value: how they are, and the defaults taken
 	within map[string]*Settings
+	only   map[string]string // of keys that nobody reads: the values that the family has anyway
 	err    *error
 }
 
 func newSettings(where string, values map[string]any, err *error) *Settings {
-	return &Settings{where: where, values: values, read: map[string]bool{}, absent: map[string]string{}, within: map[string]*Settings{}, err: err}
+	return &Settings{where: where, values: values, read: map[string]bool{}, absent: map[string]string{}, within: map[string]*Settings{}, only: map[string]string{}, err: err}
 }
 
 // Has reports whether the key is there and not null; it does not count as reading it.
@@ -202,22 +205,42 @@ func (s *Settings) defaults() []string {
 	return list
 }
 
-// unread lists the keys that were not read and might matter, with their values.
-func (s *Settings) unread(ignored []string) []string {
+// unread lists the keys that were not read and might matter, with their values: those
+// that every family knows one value of, which is wanted, and those that this one does
+// not know.
+func (s *Settings) unread(ignored []string) (refused, unknown []string) {
 	if s == nil {
-		return nil
+		return nil, nil
 	}
-	var list []string
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		v := s.values[key]
 		switch {
 		case s.within[key] != nil:
-			list = append(list, s.within[key].unread(ignored)...)
+			r, u := s.within[key].unread(ignored)
+			refused, unknown = append(refused, r...), append(unknown, u...)
 		case !s.read[key] && !slices.Contains(ignored, key) && !harmless(key, v):
-			list = append(list, fmt.Sprintf("%s%s is %s", s.where, key, show(v)))
+			is := fmt.Sprintf("%s%s is %s", s.where, key, show(v))
+			if want := cmp.Or(s.only[key], only(key)); want != "" {
+				refused = append(refused, is+": want "+want)
+			} else {
+				unknown = append(unknown, is)
+			}
 		}
 	}
-	return list
+	return refused, unknown
+}
+
+// only is the value of a key that asks for what every family does, where there is one.
+func only(key string) string {
+	switch {
+	case slices.Contains(without(), key):
+		return "false"
+	case key == "hidden_act":
+		return `"silu"`
+	case key == "partial_rotary_factor" || key == "pretraining_tp":
+		return "1"
+	}
+	return ""
 }
 
 // without are flags whose false asks for what every family does that does not read
@@ -238,14 +261,14 @@ func harmless(key string, v any) bool {
 	case nil:
 		return true
 	case bool:
-		return !x && slices.Contains(without(), key)
+		return !x && only(key) == "false"
 	case string:
-		return x == "" || key == "hidden_act" && x == "silu"
+		return x == "" || only(key) == strconv.Quote(x)
 	case []any:
 		return len(x) == 0
 	case map[string]any:
 		return len(x) == 0
 	}
 	f, ok := number(v)
-	return ok && f == 1 && (key == "partial_rotary_factor" || key == "pretraining_tp")
+	return ok && f == 1 && only(key) == "1"
 }

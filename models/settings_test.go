@@ -21,15 +21,15 @@ func TestUnreadSettings(t *testing.T) {
 		{map[string]any{"torch_dtype": "bfloat16", "initializer_range": 0.02, "eos_token_id": 7, "transformers_version": "5.24.0"}, ""},
 		{map[string]any{"rope_parameters": map[string]any{"rope_type": "default"}, "partial_rotary_factor": 1.0, "own_training_key": 3}, ""},
 		{map[string]any{"mlp_bias": false, "use_sliding_window": false, "moe_intermediate_size": 4}, ""},
-		{map[string]any{"rope_interleave": false, "own_flag": false}, "config.json: own_flag is false; config.json: rope_interleave is false"},
-		{map[string]any{"rope_parameters": map[string]any{"mlp_bias": false, "truncate": false}}, "config.json: rope_scaling.truncate is false"},
-		{map[string]any{"moe_intermediate_size": 2}, "config.json: moe_intermediate_size is 2"},
-		{map[string]any{"attention_bias": true}, "config.json: attention_bias is true"},
-		{map[string]any{"hidden_act": "gelu", "sliding_window": 4096}, `config.json: hidden_act is "gelu"; config.json: sliding_window is 4096`},
-		{map[string]any{"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor is 0.5"},
-		{map[string]any{"rope_scaling": map[string]any{"type": "linear", "factor": 2, "beta_fast": 32}}, `config.json: rope_scaling.beta_fast is 32`},
+		{map[string]any{"rope_interleave": false, "own_flag": false}, "config.json: own_flag is false; config.json: rope_interleave is false" + end},
+		{map[string]any{"rope_parameters": map[string]any{"mlp_bias": false, "truncate": false}}, "config.json: rope_scaling.truncate is false" + end},
+		{map[string]any{"moe_intermediate_size": 2}, "config.json: moe_intermediate_size is 2: want 4"},
+		{map[string]any{"attention_bias": true}, "config.json: attention_bias is true: want false"},
+		{map[string]any{"hidden_act": "gelu", "sliding_window": 4096}, `config.json: hidden_act is "gelu": want "silu"; config.json: sliding_window is 4096` + end},
+		{map[string]any{"partial_rotary_factor": 0.5}, "config.json: partial_rotary_factor is 0.5: want 1"},
+		{map[string]any{"rope_scaling": map[string]any{"type": "linear", "factor": 2, "beta_fast": 32}}, `config.json: rope_scaling.beta_fast is 32` + end},
 		{map[string]any{"layer_types": []string{"sliding_attention", "full_attention", "sliding_attention", "full_attention"}},
-			`config.json: layer_types is ["sliding_attention","full_attention","sliding_attention"...`},
+			`config.json: layer_types is ["sliding_attention","full_attention","sliding_attention"...` + end},
 	} {
 		f := toy()
 		f.Ignored = []string{"own_training_key"}
@@ -38,7 +38,7 @@ func TestUnreadSettings(t *testing.T) {
 			require.NoError(t, err, c.edits)
 			continue
 		}
-		require.EqualError(t, err, "models: family toy: "+c.want+end)
+		require.EqualError(t, err, "models: family toy: "+c.want)
 	}
 }
 
@@ -104,17 +104,18 @@ func TestUnusedSharedSettings(t *testing.T) {
 			return b.Linear(b.Linear(x, "up"), "down"), nil
 		},
 	}
+	const end = ": the family does not know this setting, and ignoring it could change the model; remove what changes nothing"
 	for _, c := range []struct {
 		edits map[string]any
 		want  string // empty: accepted
 	}{
 		{nil, ""},
 		{map[string]any{"intermediate_size": 4, "num_key_value_heads": 2, "head_dim": nil}, ""},
-		{map[string]any{"intermediate_size": 5}, "intermediate_size is 5"},
-		{map[string]any{"num_key_value_heads": 1}, "num_key_value_heads is 1"},
-		{map[string]any{"head_dim": 4}, "head_dim is 4"},
-		{map[string]any{"num_experts": 4, "num_experts_per_tok": 1}, "num_experts is 4; config.json: num_experts_per_tok is 1"},
-		{map[string]any{"num_local_experts": 4, "num_experts_per_tok": 1}, "num_experts_per_tok is 1; config.json: num_local_experts is 4"},
+		{map[string]any{"intermediate_size": 5}, "intermediate_size is 5: want 4"},
+		{map[string]any{"num_key_value_heads": 1}, "num_key_value_heads is 1: want 2"},
+		{map[string]any{"head_dim": 4}, "head_dim is 4" + end},
+		{map[string]any{"num_experts": 4, "num_experts_per_tok": 1}, "num_experts is 4; config.json: num_experts_per_tok is 1" + end},
+		{map[string]any{"num_local_experts": 4, "num_experts_per_tok": 1}, "num_experts_per_tok is 1; config.json: num_local_experts is 4" + end},
 	} {
 		edits := map[string]any{"moe_intermediate_size": 4, "intermediate_size": absent, "num_experts": absent, "num_experts_per_tok": absent, "num_key_value_heads": absent}
 		maps.Copy(edits, c.edits)
@@ -123,7 +124,7 @@ func TestUnusedSharedSettings(t *testing.T) {
 			require.NoError(t, err, c.edits)
 			continue
 		}
-		require.EqualError(t, err, "models: family dense: config.json: "+c.want+": the family does not know this setting, and ignoring it could change the model; remove what changes nothing")
+		require.EqualError(t, err, "models: family dense: config.json: "+c.want)
 	}
 	dense.Config = func(c *models.Config) { c.Int("head_dim", 0) }
 	dense.Ignored = []string{"intermediate_size"}

@@ -1,6 +1,9 @@
 package models
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // A shared key is one that ReadConfig reads for every family and that some have no
 // use for. It counts as read where the extents of a family's weights use it, or the
@@ -47,7 +50,11 @@ func (c *Config) use(w Weights) {
 		for _, extent := range strings.Split(s.extents, "") {
 			c.read[s.key] = c.read[s.key] || names[extent]
 		}
-		if v, ok := number(c.values[s.key]); ok && names[s.by] && v == float64(s.equal) {
+		if s.equal == 0 || !names[s.by] {
+			continue
+		}
+		c.only[s.key] = strconv.Itoa(s.equal)
+		if v, ok := number(c.values[s.key]); ok && v == float64(s.equal) {
 			c.read[s.key] = true
 		}
 	}

@@ -31,11 +31,11 @@ var Family = models.Family{
 		With(models.GatedWeights("ffn.", "F", "model.layers.{l}.mlp", "gate_proj", "up_proj", "down_proj")).
 		With(models.GatedWeights("shared.", "n_shared_experts*moe_intermediate_size", "model.layers.{l}.mlp.shared_experts", "gate_proj", "up_proj", "down_proj")).
 		With(models.ExpertWeights("M", "model.layers.{l}.mlp.experts", "gate_proj", "up_proj", "down_proj")),
-	Config: config,
-	State:  state,
-	Layer:  layer,
-	Ignored: []string{"aux_loss_alpha", "ep_size", "seq_aux",
-		"n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor"}, // where topk_method, or no layer, reads them
+	Config:  config,
+	State:   state,
+	Layer:   layer,
+	Ignored: []string{"aux_loss_alpha", "ep_size", "seq_aux"},
+	Partly:  []string{"n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor"}, // topk_method, or layers of experts, read them
 }
 
 func layer(b *ir.Builder, c *models.Config, l int, x *ir.Value, s ir.Step, state *ir.Value) (y, next *ir.Value) {

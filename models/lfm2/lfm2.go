@@ -35,7 +35,7 @@ var Family = models.Family{
 	State:  state,
 	Layer:  layer,
 
-	Ignored: []string{"norm_topk_prob", "routed_scaling_factor", "use_expert_bias"}, // where no layer has experts, which read them
+	Partly: []string{"norm_topk_prob", "routed_scaling_factor", "use_expert_bias"}, // layers of experts read them
 }
 
 func config(c *models.Config) {

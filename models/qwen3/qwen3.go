@@ -26,7 +26,8 @@ var Family = models.Family{
 		c.Only("shared_expert_intermediate_size", 0)
 	},
 	Layer:   layer,
-	Ignored: []string{"max_window_layers", "norm_topk_prob"}, // where there is no window, or no layer has experts
+	Ignored: []string{"max_window_layers"}, // where there is no window
+	Partly:  []string{"norm_topk_prob"},    // layers of experts read it
 }
 
 func layer(b *ir.Builder, c *models.Config, l int, x *ir.Value, s ir.Step, state *ir.Value) (y, next *ir.Value) {

@@ -18,8 +18,8 @@ type rewriter struct {
 	done int // bytes of text that are in out
 }
 
-// rewrite returns a template without conditional expressions, products and powers, and with the lines'
-// ends of Unix, which tokens' places are of.
+// rewrite returns a template without conditional expressions, products, powers
+// and indexes that gonja has otherwise, and with the lines' ends of Unix, which tokens' places are of.
 func rewrite(text string, c *config.Config) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	r := &rewriter{text: text}
@@ -107,16 +107,27 @@ func (r *rewriter) word(w string, i, j int) int {
 	return j
 }
 
-// groups rewrites what stands in brackets of tokens [i,j), whose text begins at a place.
+// groups rewrites what stands in brackets of tokens [i,j), whose text begins at a place;
+// "a[b]" becomes a call of item, where gonja would count otherwise.
 func (r *rewriter) groups(at, i, j int) string {
-	var b strings.Builder
+	out, value, filtered := "", 0, false // where the value begins that brackets may be of
 	for k := i; k < j; k = r.next(k, j) {
-		if after := r.next(k, j); after > k+1 {
-			b.WriteString(r.text[at:r.end(k)] + r.list(k+1, after-1))
+		begins, after := r.begins(k, i), r.next(k, j)
+		if begins {
+			out += r.text[at:r.toks[k].Pos]
+			at, value, filtered = r.toks[k].Pos, len(out), false
+		}
+		filtered = filtered || r.toks[k].Type == tokens.Pipe
+		switch {
+		case after > k+1 && !begins && !filtered && r.indexed(k, after):
+			out = out[:value] + itemName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + "," + r.list(k+1, after-1) + ")"
+			at = r.end(after - 1)
+		case after > k+1:
+			out += r.text[at:r.end(k)] + r.list(k+1, after-1)
 			at = r.toks[after-1].Pos
 		}
 	}
-	return b.String() + r.text[at:r.toks[j].Pos]
+	return out + r.text[at:r.toks[j].Pos]
 }
 
 // next is the token after i, or, of those up to j, the one after the bracket that

@@ -24,7 +24,8 @@ func environment() *exec.Environment {
 	globals.Set("cycler", nil)
 	globals.Set("strftime_now", strftimeNow)
 	globals.Set("range", numbers)
-	filters := exec.NewFilterSet(map[string]exec.FilterFunction{"times": times, "power": power, "modulo": modulo, "modulo_of": moduloOf, "item": item}).Update(builtins.Filters)
+	globals.Set(itemName, item)
+	filters := exec.NewFilterSet(map[string]exec.FilterFunction{"times": times, "power": power, "modulo": modulo, "modulo_of": moduloOf}).Update(builtins.Filters)
 	_ = filters.Replace("tojson", toJSON) // it is there
 	methods := builtins.Methods
 	methods.Str = stringMethods()

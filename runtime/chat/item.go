@@ -37,35 +37,38 @@ func (r *rewriter) begins(k, i int) bool {
 	return false
 }
 
+// itemName is the name of item in a rewritten template.
+const itemName = "__item__"
+
 // item is x[i] of Jinja: a negative index counts from the end, and nothing is there beyond an end.
-func item(_ *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
-	i := args.First()
-	switch {
-	case x.IsError():
-		return x
-	case i.IsError():
-		return i
-	case i.IsString():
+func item(args *exec.VarArgs) (*exec.Value, error) {
+	if len(args.Args) != 2 {
+		return nil, errors.New("an index needs a value and a place")
+	}
+	x, i := args.Args[0], args.Args[1]
+	if i.IsString() {
 		v, ok := x.GetItem(i.String())
 		if !ok && !v.IsError() {
 			v, _ = x.GetAttribute(i.String())
 		}
-		return v
-	case !i.IsInteger():
-		return exec.AsValue(errors.New("an index is neither a text nor a whole number"))
+		return v, nil
+	}
+	if !i.IsInteger() {
+		return nil, errors.New("an index is neither a text nor a whole number")
 	}
 	n := i.Integer()
 	if n < 0 && (x.IsList() || x.IsString()) {
 		if n += x.Len(); n < 0 {
-			return exec.AsValue(nil)
+			return exec.AsValue(nil), nil
 		}
 	}
 	if x.IsString() {
-		if text := []rune(x.String()); n < len(text) {
-			return exec.AsValue(string(text[n]))
+		text := []rune(x.String())
+		if n >= len(text) {
+			return exec.AsValue(nil), nil
 		}
-		return exec.AsValue(nil)
+		return exec.AsValue(string(text[n])), nil
 	}
 	v, _ := x.GetItem(n)
-	return v
+	return v, nil
 }

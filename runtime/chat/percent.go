@@ -9,10 +9,10 @@ import (
 )
 
 // modulo is gonja's of numbers, and Python's "..." % x of a text with one value.
-func modulo(_ *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+func modulo(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 	y := args.First()
 	if x.IsString() {
-		return formatted(x.String(), []*exec.Value{y})
+		return formatted(e, x.String(), []*exec.Value{y})
 	}
 	return exec.AsValue(x.Integer() % y.Integer())
 }
@@ -28,11 +28,11 @@ func moduloOf(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value 
 		values = append(values, v)
 		return true
 	}, func() {})
-	return formatted(x.String(), values)
+	return formatted(e, x.String(), values)
 }
 
 // formatted puts values where a text has %s and %d.
-func formatted(format string, values []*exec.Value) *exec.Value {
+func formatted(e *exec.Evaluator, format string, values []*exec.Value) *exec.Value {
 	var b strings.Builder
 	used := 0
 	for rest := format; rest != ""; {
@@ -48,9 +48,9 @@ func formatted(format string, values []*exec.Value) *exec.Value {
 			b.WriteByte('%')
 			continue
 		case verb != "s" && verb != "d":
-			return exec.AsValue(fmt.Errorf("%.100q %% values: only %%s, %%d and %%%% are known", format))
+			return refused(e, fmt.Errorf("the chat template has %.100q %% values: only %%s, %%d and %%%% are known", format))
 		case used == len(values):
-			return exec.AsValue(fmt.Errorf("%.100q %% values: more places than %d values", format, len(values)))
+			return refused(e, fmt.Errorf("the chat template has %.100q %% values: more places than %d values", format, len(values)))
 		}
 		v := values[used]
 		used++
@@ -62,11 +62,11 @@ func formatted(format string, values []*exec.Value) *exec.Value {
 		case v.IsNumber():
 			b.WriteString(strconv.Itoa(v.Integer()))
 		default:
-			return exec.AsValue(fmt.Errorf("%.100q %% values: %%d needs a number", format))
+			return refused(e, fmt.Errorf("the chat template has %.100q %% values: %%d needs a number", format))
 		}
 	}
 	if used < len(values) {
-		return exec.AsValue(fmt.Errorf("%.100q %% values: %d places for %d values", format, used, len(values)))
+		return refused(e, fmt.Errorf("the chat template has %.100q %% values: %d places for %d values", format, used, len(values)))
 	}
 	return exec.AsValue(b.String())
 }

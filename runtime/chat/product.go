@@ -16,7 +16,8 @@ const (
 	maxPower    = 1 << 53
 )
 
-// products rewrites expressions without conditions: "a * b" becomes "(a)|times(b)", and "a ** b" "(a)|power(b)".
+// products rewrites expressions without conditions: "a * b" becomes "(a)|times(b)",
+// and so with % and **.
 func (r *rewriter) products(i, j int) string {
 	var b strings.Builder
 	at, begin := r.end(i-1), i
@@ -45,12 +46,14 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 	out, left, begin := "", (*tokens.Token)(nil), i
 	join := func(k int) {
 		x := operand(at, begin, k)
-		name := map[tokens.Type]string{tokens.Multiply: "times", tokens.Power: "power"}
+		name := map[tokens.Type]string{tokens.Multiply: "times", tokens.Power: "power", tokens.Modulo: "modulo"}
 		switch {
 		case left == nil:
 			out = x
 		case name[left.Type] == "" || strings.TrimSpace(out) == "" || strings.TrimSpace(x) == "":
 			out += left.Val + x
+		case left.Type == tokens.Modulo && strings.HasPrefix(strings.TrimSpace(x), "("):
+			out = " (" + out + ")|modulo_of(" + x + ") "
 		default:
 			out = " (" + out + ")|" + name[left.Type] + "(" + x + ") "
 		}
@@ -107,22 +110,26 @@ func times(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 	}
 	text, n := x.String(), y.Integer()
 	if n > 0 && len(text) > maxRepeated/n {
-		return tooLarge(e, fmt.Errorf("the chat template makes a text of %d bytes times %d is more than %d bytes", len(text), n, maxRepeated))
+		return refused(e, fmt.Errorf("the chat template makes a text of %d bytes times %d is more than %d bytes", len(text), n, maxRepeated))
 	}
 	return exec.AsValue(strings.Repeat(text, n))
 }
 
-// power is gonja's, bounded.
+// power is gonja's, bounded; whole numbers stay whole.
 func power(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
-	z := math.Pow(x.Float(), args.First().Float())
+	y := args.First()
+	z := math.Pow(x.Float(), y.Float())
 	if math.Abs(z) > maxPower {
-		return tooLarge(e, fmt.Errorf("the chat template makes a power of more than %d", maxPower))
+		return refused(e, fmt.Errorf("the chat template makes a power of more than %d", maxPower))
+	}
+	if x.IsInteger() && y.IsInteger() && y.Integer() >= 0 {
+		return exec.AsValue(int(z))
 	}
 	return exec.AsValue(z)
 }
 
-// tooLarge ends the rendering: gonja's lists would hold the error as a value.
-func tooLarge(e *exec.Evaluator, err error) *exec.Value {
+// refused ends the rendering: gonja's lists would hold the error as a value.
+func refused(e *exec.Evaluator, err error) *exec.Value {
 	if g, ok := e.Environment.Context.Get(guardKey); ok {
 		g.(*guard).stop(err)
 	}

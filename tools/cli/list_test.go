@@ -63,6 +63,7 @@ func TestLists(t *testing.T) {
 
 func TestListsAsJSON(t *testing.T) {
 	for _, c := range []struct{ command, list, first, want string }{
+		{"families", "families", "deepseek", `{"name": "deepseek", "doc": "", "architectures": ["DeepseekV2ForCausalLM"], "formats": {"gguf": ["deepseek2"]}, "ignored": ["aux_loss_alpha", "ep_size", "seq_aux"]}`},
 		{"families", "families", "mixtral", `{"name": "mixtral", "doc": "", "architectures": ["MixtralForCausalLM"], "formats": {"gguf": ["llama"]}, "ignored": ["router_jitter_noise"]}`},
 		{"ops", "operators", "affine", `{"name": "affine", "operands": "t", "columnwise": true, "run_by": ["interp", "host", "npu"], "doc": ""}`},
 		{"ops", "operators", "gelu", `{"name": "gelu", "operands": "t", "columnwise": false, "run_by": [], "doc": ""}`},

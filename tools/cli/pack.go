@@ -27,6 +27,8 @@ It is written next to its place, in PACKAGE.partial, and renamed at the end. An
 interrupted conversion is not lost: the same command again goes on where it was.
 Memory stays under 1 GiB, however large the model.
 
+Without --encoding and --experts, experts that a checkpoint has in Q4_0 keep their codes, as with --encoding w4full.
+
 Encodings:
 ` + encodingTable(),
 		Example: `  estream pack OLMoE-1B-7B-0924 olmoe.estream
@@ -50,6 +52,7 @@ Encodings:
 		if o.Encoding, err = packEncoding(encoding, kinds); err != nil {
 			return err
 		}
+		o.KeepCodes = !f.Changed("encoding") && !f.Changed("experts")
 		return a.pack(cmd.Context(), args[0], args[1], o, asJSON)
 	}
 	return cmd
@@ -112,9 +115,9 @@ func (a *App) pack(ctx context.Context, from, to string, o pack.Options, asJSON 
 		return err
 	}
 	if asJSON {
-		return a.printJSON(reportJSON(report, map[string]any{"encoding": o.Encoding.Name, "package": to}))
+		return a.printJSON(reportJSON(report, map[string]any{"encoding": report.Encoding, "package": to}))
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s, %s of weights packed as %s into %s %s\n", to, report.Family, formatSize(report.Read), o.Encoding.Name, formatSize(report.Written), pace(report))
+	fmt.Fprintf(a.Stdout, "%s: %s, %s of weights packed as %s into %s %s\n", to, report.Family, formatSize(report.Read), report.Encoding, formatSize(report.Written), pace(report))
 	for _, kv := range report.Policy {
 		fmt.Fprintf(a.Stdout, "  %-22s %s\n", kv.Key, kv.Value)
 	}

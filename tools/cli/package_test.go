@@ -21,6 +21,17 @@ func TestPack(t *testing.T) {
 	require.Contains(t, r.out, "expert.gate.weight     w4g64: matrix of experts (3 graphs, layer0 to layer2)\n")
 }
 
+// Codes of Q4_0 are kept unless another encoding is asked for.
+func TestPackKeepsCodes(t *testing.T) {
+	const gguf = "../../testdata/gguf/olmoe-tiny-Q4_0.gguf"
+	r := ok(t, "pack", gguf, filepath.Join(t.TempDir(), "p"))
+	require.Contains(t, r.out, "packed as w4full into")
+	require.Contains(t, r.errors, "note: experts keep the checkpoint's Q4_0 codes: w4full\n")
+	r = ok(t, "pack", "--encoding", "w4", gguf, filepath.Join(t.TempDir(), "q"))
+	require.Contains(t, r.out, "packed as w4 into")
+	require.Contains(t, r.errors, "note: the checkpoint's experts are Q4_0: --encoding w4full would keep their codes\n")
+}
+
 func TestVerify(t *testing.T) {
 	dir := packed(t, tiny, "f32")
 	require.Equal(t, dir+": 24 expert and 5 dense records, 875.2 KiB: every checksum is right\n", ok(t, "verify", dir).out)

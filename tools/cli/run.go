@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,6 +118,9 @@ func (a *App) options(f runFlags) (o runtime.Options, err error) {
 		if o.Memory, err = parseSize(f.memory); err != nil {
 			return o, err
 		}
+		if _, err := strconv.ParseFloat(f.memory, 64); err == nil && o.Memory < 1<<20 {
+			return o, usagef("--memory: %d bytes is too little: did you mean %sMiB?", o.Memory, f.memory)
+		}
 	}
 	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
 		return o, err
@@ -185,6 +189,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	}
 	if err := out.write(res); err != nil {
 		return err
+	}
+	if out == nil && want == runtime.All {
+		a.note("note: logits of all positions are only written with -o")
 	}
 	if out != nil {
 		a.note("logits of %d positions written to %s", len(res.Logits)/res.Vocab, f.output)

@@ -152,6 +152,12 @@ func TestRunFlags(t *testing.T) {
 	require.Equal(t, []any{3.0, 2.0, 2.0}, []any{v["q"], v["b"], v["g"]})
 }
 
+func TestRunHints(t *testing.T) {
+	dir := packed(t, tiny, "w8")
+	require.Equal(t, result{2, "", "estream: --memory: 900 bytes is too little: did you mean 900MiB?\n"}, run("run", "--tokens", "1", "--memory", "900", dir))
+	require.Contains(t, ok(t, "run", "--tokens", "1", "--logits", "all", dir).errors, "note: logits of all positions are only written with -o\n")
+}
+
 func TestRunDamaged(t *testing.T) {
 	r := run("run", "--tokens", "1,2,3,4,5,6,7,8", damaged(t, packed(t, tiny, "w8"), "dense.bin"))
 	require.Equal(t, 1, r.code)

@@ -3,7 +3,9 @@ package pack
 import (
 	"context"
 	"fmt"
+	"strings"
 
+	"estream/ir"
 	"estream/ir/quant"
 	"estream/passes"
 )
@@ -12,6 +14,46 @@ import (
 // have, as Q4_0 of GGUF is w4full: its codes are taken over, and nothing is rounded.
 func (p *packer) coded(rw passes.RecordWeight, at spot) bool {
 	return p.o.Fill == nil && rw.Matrix && rw.Type.DType.Encoded() && rw.Type.DType == p.model.Encoding(rw.Name, at.layer, at.expert)
+}
+
+// keepCodes lowers the module again for w4full, where nobody asked for an encoding and
+// the checkpoint has such codes of all experts; else it says how they would be kept.
+func (p *packer) keepCodes() error {
+	full, err := FindEncoding("w4full")
+	if err != nil || p.o.Fill != nil || p.o.Packing.Name != "host" || p.o.Encoding.Experts == full.Experts {
+		return err
+	}
+	if all, err := p.expertsCoded(full.Experts); err != nil || !all {
+		return err
+	}
+	if !p.o.KeepCodes {
+		p.report.Notes = append(p.report.Notes, "the checkpoint's experts are Q4_0: --encoding w4full would keep their codes")
+		return nil
+	}
+	p.report.Notes = append(p.report.Notes, "experts keep the checkpoint's Q4_0 codes: w4full")
+	e := &p.o.Encoding
+	e.Name, e.Experts = strings.Replace(e.Name, Encodings[0].Name, full.Name, 1), full.Experts
+	return p.lower()
+}
+
+// expertsCoded reports whether there are experts, and the checkpoint has codes of d of all their matrices.
+func (p *packer) expertsCoded(d ir.DType) (bool, error) {
+	some := false
+	for l, class := range p.module.Layers {
+		callee, n, err := passes.Routed(p.module, class)
+		if err != nil {
+			return false, err
+		}
+		for _, rw := range p.records[callee].Weights {
+			for e := range n {
+				if rw.Matrix && p.model.Encoding(rw.Name, l, e) != d {
+					return false, nil
+				}
+				some = true
+			}
+		}
+	}
+	return some, nil
 }
 
 // codes takes a weight over, or rows of one.

@@ -29,11 +29,12 @@ import (
 
 // Options says how to pack. Families, Formats and Packing must be given.
 type Options struct {
-	Encoding Encoding
-	Backend  string        // recorded in the package
-	Packing  lower.Packing // how its programs read matrices
-	Align    int64         // of records; 0: layout.DefaultAlign
-	Workers  int           // 0: one a processor
+	Encoding  Encoding
+	KeepCodes bool          // w4full for experts in place of Encoding's, where the checkpoint has all of them so
+	Backend   string        // recorded in the package
+	Packing   lower.Packing // how its programs read matrices
+	Align     int64         // of records; 0: layout.DefaultAlign
+	Workers   int           // 0: one a processor
 
 	IgnoreIndex bool // read the shards that are there instead of a stale index
 	Families    []models.Family
@@ -60,14 +61,15 @@ type Options struct {
 
 // A Report tells what a conversion did.
 type Report struct {
-	Family  string
-	Notes   []string          // what was taken for granted
-	Policy  []layout.KeyValue // what became of each kind of weight, and why
-	Read    int64             // bytes of weights in the checkpoint, or of records in the package
-	Written int64             // bytes of the package's weights
-	Kept    float64           // share of the records that earlier conversions had made, 0 to 1
-	Elapsed time.Duration
-	Peak    int64 // bytes: the most resident memory that the process had, 0 where the system does not tell
+	Family   string
+	Encoding string            // its name; empty where packages are converted
+	Notes    []string          // what was taken for granted
+	Policy   []layout.KeyValue // what became of each kind of weight, and why
+	Read     int64             // bytes of weights in the checkpoint, or of records in the package
+	Written  int64             // bytes of the package's weights
+	Kept     float64           // share of the records that earlier conversions had made, 0 to 1
+	Elapsed  time.Duration
+	Peak     int64 // bytes: the most resident memory that the process had, 0 where the system does not tell
 }
 
 // Rate is how many bytes of the source were converted a second, what was kept

@@ -25,6 +25,10 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if err := p.lower(); err != nil {
 		return err
 	}
+	if err := p.keepCodes(); err != nil {
+		return err
+	}
+	j.report.Encoding = p.o.Encoding.Name
 	if err := p.findJoined(); err != nil {
 		return err
 	}

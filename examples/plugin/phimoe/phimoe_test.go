@@ -118,7 +118,7 @@ func TestSettings(t *testing.T) {
 		{map[string]any{"rms_norm_eps": 0.5}, "eps=0.5", ""},
 		{map[string]any{"input_jitter_noise": 0.01}, "jitter=0.01", ""},
 		{map[string]any{"num_experts_per_tok": 3}, "", "config.json: num_experts_per_tok is 3: want 2"},
-		{map[string]any{"hidden_act": "gelu"}, "", `config.json: hidden_act is "gelu": the family does not know this setting`},
+		{map[string]any{"hidden_act": "gelu"}, "", `config.json: hidden_act is "gelu": want "silu"`},
 		{map[string]any{"rope_scaling": map[string]any{"type": "longrope", "short_factor": []float64{1}}}, "",
 			`config.json: rope_scaling.rope_type is "longrope": want default, linear or yarn`},
 		{map[string]any{"num_shared_experts": 1}, "", "config.json: num_shared_experts is 1: the family does not know this setting"},

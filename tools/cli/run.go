@@ -290,7 +290,11 @@ type candidate struct {
 }
 
 // likeliest returns the n most probable tokens by logits, ties to the lower id.
+// Rows of the head beyond the tokenizer's ids are padding, and no token is likely there.
 func likeliest(logits []float32, n int, tok *tokenizer.Tokenizer) []candidate {
+	if tok != nil {
+		logits = logits[:min(len(logits), max(tok.Size(), 1))]
+	}
 	var top []int32 // falling
 	for i, x := range logits {
 		at, _ := slices.BinarySearchFunc(top, x, func(id int32, x float32) int {

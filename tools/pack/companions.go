@@ -27,8 +27,9 @@ type companion struct {
 	read func() ([]byte, error)
 }
 
-// companionsOf reads those that the checkpoint at path has.
-func companionsOf(ckpt checkpoint.Checkpoint, path string) ([]companion, error) {
+// companionsOf reads those that the checkpoint at path has. A tokenizer may have
+// fewer ids than the model has rows for, which are padding then, but not more.
+func companionsOf(ckpt checkpoint.Checkpoint, path string, vocab int) ([]companion, error) {
 	var out []companion
 	for _, name := range Companions {
 		data, found, err := checkpoint.CompanionOf(ckpt, path, name, maxCompanion)
@@ -39,7 +40,11 @@ func companionsOf(ckpt checkpoint.Checkpoint, path string) ([]companion, error) 
 			continue
 		}
 		if name == tokenizerName {
-			if _, err := tokenizer.Parse(name, data); err != nil {
+			t, err := tokenizer.Parse(name, data)
+			if err == nil && t.Size() > vocab {
+				err = fmt.Errorf("%s has ids up to %d, the model rows for %d tokens: it is another model's", name, t.Size()-1, vocab)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%w; move the file away to pack without it and give token ids", err)
 			}
 		}

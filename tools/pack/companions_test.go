@@ -5,6 +5,7 @@ package pack
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,9 @@ func TestCompanionsRefused(t *testing.T) {
 			}
 			return os.Truncate(path, 64<<20+1)
 		}, "/tokenizer_config.json: 67108865 bytes, want at most 67108864"},
+		{"more ids than rows", "tokenizer.json", func(path string) error {
+			return os.WriteFile(path, []byte(strings.Replace(toyTokenizer, `"ab": 2`, `"ab": 96`, 1)), 0o666)
+		}, ": tokenizer.json has ids up to 96, the model rows for 96 tokens: it is another model's; move the file away to pack without it and give token ids"},
 		{"no tokenizer", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(`{"model": {}}`), 0o666) },
 			": tokenizer tokenizer.json: model.merges: field is missing; move the file away to pack without it and give token ids"},
 		{"cut", "tokenizer.json", func(path string) error { return os.WriteFile(path, []byte(toyTokenizer[:50]), 0o666) },

@@ -45,7 +45,7 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if err := j.place(columns); err != nil {
 		return err
 	}
-	if j.companions, err = companionsOf(p.ckpt, path); err != nil {
+	if j.companions, err = companionsOf(p.ckpt, path, p.vocabSize); err != nil {
 		return err
 	}
 	hash, err := checkpointHash(p.ckpt, true)

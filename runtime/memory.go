@@ -34,15 +34,6 @@ func (ms *memories) get(on lower.Compiled, purpose string, n, align int64) (lowe
 	return mem, nil
 }
 
-// bytes is the size of all of them.
-func (ms memories) bytes() int64 {
-	n := int64(0)
-	for _, m := range ms {
-		n += int64(len(m.Bytes()))
-	}
-	return n
-}
-
 func (ms *memories) free() error {
 	var errs []error
 	for _, m := range *ms {

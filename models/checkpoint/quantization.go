@@ -26,7 +26,7 @@ func quantizationOf(config []byte) (q quantization) {
 
 // refuse reports codes of a method that is not read. FP8 is, whose scales Read applies.
 func (s *safeTensors) refuse(q quantization) error {
-	name := q.Method
+	var name string
 	switch {
 	case q.Method == "fp8", q.Method == "fbgemm_fp8",
 		q.Method == "compressed-tensors" && slices.Contains([]string{"float-quantized", "naive-quantized"}, q.Format),

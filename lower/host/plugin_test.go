@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,4 +169,36 @@ func TestAlloc(t *testing.T) {
 		_, err := c.Alloc(bad[0], bad[1])
 		require.Error(t, err, "%d bytes at a multiple of %d", bad[0], bad[1])
 	}
+}
+
+// TestPanicWithin lets an operator's function panic on the goroutine of Run: the
+// other threads are done with it when the panic comes out, and the pool goes on.
+func TestPanicWithin(t *testing.T) {
+	c := newCompiled(&backend{threads: 4}, kernel.Packing)
+	defer c.Close()
+	x := &Exec{pool: c.pool}
+	for range 20 {
+		var at atomic.Int32
+		var first atomic.Bool
+		require.Panics(t, func() {
+			x.For(1000, func(int) {
+				at.Add(1)
+				defer at.Add(-1)
+				if onCaller() && first.CompareAndSwap(false, true) {
+					panic("within")
+				}
+				time.Sleep(20 * time.Microsecond)
+			})
+		})
+		require.Zero(t, at.Load(), "calls still under way")
+		var items atomic.Int32
+		x.For(100, func(int) { items.Add(1) })
+		require.Equal(t, int32(100), items.Load())
+	}
+}
+
+// onCaller reports whether it runs on the goroutine of the test, not on a member of the team.
+func onCaller() bool {
+	stack := make([]byte, 16<<10)
+	return !strings.Contains(string(stack[:goruntime.Stack(stack, false)]), "(*team).member")
 }

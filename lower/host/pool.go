@@ -63,14 +63,23 @@ func (p *pool) loop(x *Exec, n, cost int, f part) error {
 	p.x, p.f, p.n, p.run = x, f, n, run
 	p.next.Store(0)
 	p.failed.Store(false)
-	p.team.open()
-	p.take()
-	p.join()
+	p.round()
 	p.x, p.f = nil, nil
 	if p.failed.Load() {
 		return f(x, 0, n)
 	}
 	return nil
+}
+
+// round has all threads take items. It ends for all of them also where an operator
+// from outside panics on the caller's.
+func (p *pool) round() {
+	p.team.open()
+	defer func() {
+		p.next.Store(int64(p.n)) // nobody is to begin on more
+		p.join()
+	}()
+	p.take()
 }
 
 // spread calls f for the items 0..n-1, one of which takes about cost nanoseconds,

@@ -97,7 +97,7 @@ func (a *App) bench(ctx context.Context, f benchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	timeline, err := newTimeline(f.trace, f.models[0])
+	timeline, err := newTimeline(f.trace, f.models...)
 	if err != nil {
 		return err
 	}

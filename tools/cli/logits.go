@@ -21,33 +21,45 @@ type output struct {
 	f    *os.File
 }
 
-// newOutput begins the file that a flag names; path may not lie in the package.
-func newOutput(flag, path, pkg string) (*output, error) {
+// newOutput begins the file that a flag names, or that a link leads to; it may not
+// lie in one of the packages.
+func newOutput(flag, path string, pkgs ...string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
+	named := path
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil { // a link is followed, and what it leads to replaced
+		path = real
+	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, usagef("--%s %s is a folder: name a file", flag, path)
+		return nil, usagef("--%s %s is a folder: name a file", flag, named)
 	}
-	inside, err := within(path, pkg)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
-	}
-	if inside {
-		return nil, usagef("--%s %s lies in the package %s: name another place", flag, path, pkg)
+	for _, pkg := range pkgs {
+		inside, err := within(path, pkg)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
+		}
+		if inside {
+			return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, pkg)
+		}
 	}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a device or a pipe is written to, not replaced
 		return &output{"", f}, err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return &output{path, f}, f.Chmod(0o644)
+}
+
+// same reports whether two outputs would take each other's place.
+func (o *output) same(other *output) bool {
+	return o != nil && other != nil && o.path != "" && o.path == other.path
 }
 
 // within reports whether a file's folder is dir or lies in it.

@@ -149,25 +149,28 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	if given := len(args) - 1 + count(f.tokens != "") + count(f.tokensFile != "") + count(f.promptsFile != ""); given != 1 {
 		return usagef("give one of PROMPT, --tokens, --tokens-file and --prompts-file, got %d", given)
 	}
+	if f.chat && (f.tokens != "" || f.tokensFile != "") || f.system != "" && !f.chat {
+		return usagef("--chat is for prompts of text, and --system for --chat")
+	}
+	out, err := newOutput("output", f.output, args[0])
+	if err != nil {
+		return err
+	}
+	defer out.discard()
 	timeline, err := newTimeline(f.trace, args[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, timeline.close()) }()
 	f.tracer = timeline.writer()
-	if f.chat && (f.tokens != "" || f.tokensFile != "") || f.system != "" && !f.chat {
-		return usagef("--chat is for prompts of text, and --system for --chat")
+	if timeline != nil && timeline.out.same(out) {
+		return usagef("--output and --trace name one file: %s", f.output)
 	}
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	out, err := newOutput("output", f.output, args[0])
-	if err != nil {
-		return err
-	}
-	defer out.discard()
 	tok, prompts, err := a.prompts(m, f, args[1:])
 	if err != nil {
 		return err

@@ -189,6 +189,35 @@ func TestRunOutputErrors(t *testing.T) {
 	require.Empty(t, left, "a run that failed leaves no output")
 }
 
+// No flag that names a file to write lets it take a package's weights: not through
+// a link, not those of a second package; nor may two flags name one file.
+func TestOutputsSparePackages(t *testing.T) {
+	one, two, folder := packed(t, tiny, "f32"), packed(t, tiny, "w4g32"), t.TempDir()
+	link, fresh := filepath.Join(folder, "link"), filepath.Join(folder, "new")
+	require.NoError(t, os.Symlink(filepath.Join(two, "experts.bin"), link))
+	require.NoError(t, os.WriteFile(fresh, nil, 0o666))
+	require.NoError(t, os.Symlink(fresh, filepath.Join(folder, "too")))
+	before, err := os.ReadFile(filepath.Join(two, "experts.bin"))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "--tokens", "1,2", "-o", link, two}, "lies in the package"},
+		{[]string{"run", "--tokens", "1,2", "--trace", link, two}, "lies in the package"},
+		{[]string{"bench", "-p", "4", "-r", "1", "--trace", link, one, two}, "lies in the package"},
+		{[]string{"bench", "-p", "4", "-r", "1", "--trace", filepath.Join(two, "experts.bin"), one, two}, "lies in the package"},
+		{[]string{"run", "--tokens", "1,2", "-o", fresh, "--trace", filepath.Join(folder, "too"), one}, "--output and --trace name one file"},
+	} {
+		r := run(c.args...)
+		require.Equal(t, 2, r.code, "%v", c.args)
+		require.Contains(t, r.errors, c.want, "%v", c.args)
+	}
+	after, err := os.ReadFile(filepath.Join(two, "experts.bin"))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
 func TestRunPromptsFile(t *testing.T) {
 	dir := packed(t, trained, "w8")
 	path := filepath.Join(t.TempDir(), "prompts")

@@ -13,9 +13,9 @@ type timeline struct {
 	w   *trace.Writer
 }
 
-// newTimeline begins the file; nil where path is empty. It may not lie in the package.
-func newTimeline(path, pkg string) (*timeline, error) {
-	out, err := newOutput("trace", path, pkg)
+// newTimeline begins the file; nil where path is empty. It may not lie in a package.
+func newTimeline(path string, pkgs ...string) (*timeline, error) {
+	out, err := newOutput("trace", path, pkgs...)
 	if out == nil || err != nil {
 		return nil, err
 	}

@@ -73,6 +73,13 @@ type Compiled interface {
 	Footprint(graph string, dims Dims) (int64, error)
 }
 
+// A Keeper is a Compiled that keeps working memory from call to call. What Kept
+// returns is valid until the next call or Drop; nil is nothing.
+type Keeper interface {
+	Kept() Mem
+	Drop() error // frees it; the next call takes what it needs
+}
+
 // A Program is one compiled graph. One Run at a time. Its errors wrap a RowError
 // or an ExpertError where they know which row or expert of the call is to blame.
 type Program interface {

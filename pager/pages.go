@@ -2,6 +2,8 @@ package pager
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"unsafe"
 )
 
@@ -32,6 +34,27 @@ func Pages(n int64) ([]byte, func() error, error) {
 		adviseHuge(p)
 	}
 	return p, free, nil
+}
+
+// Resident returns how many bytes of p, which Pages returned, are in memory: of pages that were touched. Where the system
+// does not tell, it is 0.
+func Resident(p []byte) int64 {
+	const step = 64 << 20
+	page, n := int64(os.Getpagesize()), int64(0)
+	seen := make([]byte, min(step, int64(len(p))+page-1)/page+1)
+	for len(p) > 0 {
+		part := p[:min(step, len(p))]
+		pages := (int64(len(part)) + page - 1) / page
+		if !inCore(address(part), int64(len(part)), address(seen)) {
+			return 0
+		}
+		for i, s := range seen[:pages] {
+			n += int64(s&1) * min(page, int64(len(part))-int64(i)*page)
+		}
+		p = p[len(part):]
+	}
+	runtime.KeepAlive(seen)
+	return n
 }
 
 func address(p []byte) int64 {

@@ -3,10 +3,12 @@ package runtime
 import (
 	"errors"
 	"os"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 
 	"estream/lower"
+	"estream/pager"
 )
 
 // memories are the allocations of a model, kept from run to run by purpose.
@@ -32,6 +34,67 @@ func (ms *memories) get(on lower.Compiled, purpose string, n, align int64) (lowe
 	}
 	(*ms)[purpose] = mem
 	return mem, nil
+}
+
+// measureProgram finds what of the resident memory is not the model's. What moves
+// by less than half the reserve is the heap's breathing, which is not to move pins.
+func (m *Model) measureProgram() {
+	now := max(0, residentBytes()-m.resident())
+	if slack := reserve() / 2; m.program == 0 || now > m.program+slack || now < m.program-8*slack {
+		m.program = now
+	}
+}
+
+// resident is what the model's own memory takes of the process's.
+func (m *Model) resident() int64 {
+	n := m.pins.resident()
+	for _, mem := range m.mem {
+		n += pager.Resident(mem.Bytes())
+	}
+	for _, k := range m.keepers() {
+		if mem := k.Kept(); mem != nil {
+			n += pager.Resident(mem.Bytes())
+		}
+	}
+	return n
+}
+
+// keepers are what runs programs and keeps working memory.
+func (m *Model) keepers() []lower.Keeper {
+	var out []lower.Keeper
+	for _, c := range []lower.Compiled{m.host, m.device} {
+		if k, ok := c.(lower.Keeper); ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// settle frees what the run before took otherwise than this plan does.
+func (m *Model) settle(p Plan) error {
+	if m.last.alike(p) {
+		return nil
+	}
+	m.last = p
+	errs := []error{m.mem.free()}
+	for _, k := range m.keepers() {
+		errs = append(errs, k.Drop())
+	}
+	return errors.Join(errs...)
+}
+
+// alike reports whether two plans differ in the program and in what stays at most.
+func (p Plan) alike(o Plan) bool {
+	return p.Tokens == o.Tokens && p.Sequences == o.Sequences && p.Rows == o.Rows && p.Chunk == o.Chunk && p.Head == o.Head &&
+		p.collect == o.collect && p.Geometry == o.Geometry
+}
+
+// reserve is for what the Go heap grows by during a run: the least that the
+// collector lets it grow to before it begins, which GOGC sets.
+func reserve() int64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return int64(min(max(s[0].Value.Uint64(), 25), 400)) * (4 << 20) / 100
 }
 
 func (ms *memories) free() error {

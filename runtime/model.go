@@ -36,7 +36,8 @@ import (
 // Options says how to run a package. The zero Options is right for most uses.
 type Options struct {
 	// Memory bounds the resident bytes of the process while it runs, all
-	// included. What the batch leaves of it keeps weights in memory from run to
+	// included. Part of it is set aside for garbage, as much as GOGC makes the
+	// heap grow by: 1 MiB at 25, 4 MiB at 100. What the batch leaves of it keeps weights in memory from run to
 	// run. 0: the least good arena, and whole batches where they fit.
 	Memory int64
 
@@ -141,7 +142,8 @@ type Model struct {
 	turn    chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
 	mem     memories
 	pins    pins
-	program int64 // resident bytes of the process before the model took memory
+	program int64 // resident bytes of the process that are not the model's
+	last    Plan  // of the run before
 	closed  bool
 }
 

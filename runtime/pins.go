@@ -174,6 +174,18 @@ func (ps *pins) memory(p *pager.Pin) lower.Mem {
 	return ps.pieces[piece{p.Stage, p.Dense, p.First, p.Count}].mem
 }
 
+// resident is what the pins take of the process's memory.
+func (ps *pins) resident() int64 {
+	n := int64(0)
+	for _, p := range ps.pieces {
+		n += pager.Resident(p.Mem)
+	}
+	if ps.table != nil {
+		n += pager.Resident(ps.table.mem.Bytes())
+	}
+	return n
+}
+
 func (ps *pins) free() error {
 	var errs []error
 	for _, p := range ps.pieces {

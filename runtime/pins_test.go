@@ -1,6 +1,10 @@
 package runtime_test
 
 import (
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +42,37 @@ func TestPlanStays(t *testing.T) {
 	for range 3 {
 		require.Equal(t, first.Parts, run(t, m, b).Plan.Parts)
 	}
+}
+
+// TestLeftovers runs a batch of many logits rows and then a token: the room that
+// its plan gives to pins was taken by the batch before, which must have given it up.
+func TestLeftovers(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // little is set aside for garbage
+	dir := packed(t, trained, "w4")
+	many := runtime.Batch{Prompts: [][]int32{make([]int32, 900)}, Logits: runtime.All, Each: func(int, []float32) error { return nil }}
+	few := runtime.Batch{Prompts: [][]int32{{1}}}
+	first, err := open(t, dir, runtime.Options{}).Plan(many)
+	require.NoError(t, err)
+	m := open(t, dir, runtime.Options{Memory: first.Bytes() + 2<<20})
+	for range 2 {
+		for _, b := range []runtime.Batch{many, few} {
+			debug.FreeOSMemory()
+			plan := run(t, m, b).Plan
+			if now := status(t, "VmRSS:"); now > plan.Bytes() {
+				t.Errorf("%d bytes are resident after a run that was planned for %d: %s", now, plan.Bytes(), plan)
+			}
+		}
+	}
+}
+
+// status is a size in /proc/self/status; 0 where there is none.
+func status(t *testing.T, field string) int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip("the system does not tell how much memory the process has")
+	}
+	_, rest, _ := strings.Cut(string(text), field)
+	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	require.NoError(t, err)
+	return kb << 10
 }

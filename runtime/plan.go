@@ -26,6 +26,8 @@ type Plan struct {
 
 	share share // what stays in memory
 
+	collect bool // logits of all rows at once
+
 	frame, state int64 // bytes of the largest class's frame, and of a layer's memory
 }
 
@@ -88,13 +90,13 @@ func (m *Model) PlanAs(tokens int, s Shape, memory int64) (Plan, error) {
 	if m.closed {
 		return Plan{}, ErrClosed
 	}
-	return m.planAs(Plan{Tokens: tokens, Sequences: 1, Rows: 1}, s, memory, true)
+	return m.planAs(Plan{Tokens: tokens, Sequences: 1, Rows: 1, collect: true}, s, memory)
 }
 
 // plan is of the shape that Options gives or chooses.
 func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 	as := func(s Shape) (Plan, error) {
-		return m.planAs(Plan{Tokens: tokens, Sequences: seqs, Rows: rows}, s, m.opt.Memory, collect)
+		return m.planAs(Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}, s, m.opt.Memory)
 	}
 	given := Shape{m.opt.Readers, m.opt.Banks, m.opt.Group}
 	if m.opt.Choose != nil && given == (Shape{}) {
@@ -104,16 +106,14 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 }
 
 // planAs tries the fastest geometries of a shape first and takes the first that fits.
-func (m *Model) planAs(p Plan, s Shape, memory int64, collect bool) (Plan, error) {
+func (m *Model) planAs(p Plan, s Shape, memory int64) (Plan, error) {
 	p.Readers = cmp.Or(s.Readers, 2)
-	if m.mem == nil { // nothing of the model's own is resident yet
-		m.program = residentBytes()
-	}
+	m.measureProgram()
 	budget := cmp.Or(memory, mostBytes)
 	var least Plan
 	for _, shape := range m.shapes(p.Tokens, s) {
 		p.Geometry, p.Chunk, p.Head = shape.Geometry, shape.chunk, min(max(p.Rows, 1), shape.chunk)
-		if err := m.measure(&p, m.program, collect); err != nil {
+		if err := m.measure(&p); err != nil {
 			return p, err
 		}
 		if left := budget - p.Bytes(); left >= 0 {
@@ -132,7 +132,6 @@ func (m *Model) planAs(p Plan, s Shape, memory int64, collect bool) (Plan, error
 }
 
 const (
-	reserve   = 1 << 20 // for what the Go heap grows by during a run
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )
@@ -205,7 +204,7 @@ func (m *Model) geometries(s Shape) []pager.Geometry {
 }
 
 // measure fills the plan's parts in.
-func (m *Model) measure(p *Plan, program int64, collect bool) error {
+func (m *Model) measure(p *Plan) error {
 	p.frame, p.state = 0, 0
 	for _, c := range m.classes {
 		n, err := c.frame.bytes(rows{p.Tokens, p.Chunk})
@@ -223,7 +222,7 @@ func (m *Model) measure(p *Plan, program int64, collect bool) error {
 	}
 	head := int64(p.Head) * (4*int64(m.hidden+m.headers.columns) + m.normBytes())
 	logits := int64(min(p.Head, p.Rows)) * int64(m.vocab) * 4
-	if collect {
+	if p.collect {
 		logits = int64(p.Rows) * int64(m.vocab) * 4
 	}
 	workspace, err := m.workspace(p)
@@ -231,14 +230,14 @@ func (m *Model) measure(p *Plan, program int64, collect bool) error {
 		return err
 	}
 	p.Parts = []Part{
-		{"program", program},
+		{"program", m.program},
 		{"arena", p.Geometry.Bytes()},
 		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
 		{"state", p.state},
 		{"routes", m.routeBytes(p.Tokens)},
 		{"workspace", workspace},
 		{"logits", logits + head},
-		{"reserve", reserve + 64*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
+		{"reserve", reserve() + 64*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
 	}
 	return nil
 }

@@ -159,7 +159,10 @@ func (r *run) start(positions int) error {
 		weights = m.device
 	}
 	g := r.plan.Geometry
-	err := m.pins.keep(m, weights, r.plan.share)
+	err := m.settle(r.plan)
+	if err == nil {
+		err = m.pins.keep(m, weights, r.plan.share)
+	}
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,23 @@ func (c *compiled) Close() error {
 	return c.freeWorkspace()
 }
 
+// Kept implements lower.Keeper.
+func (c *compiled) Kept() lower.Mem {
+	c.running <- struct{}{}
+	defer func() { <-c.running }()
+	if c.space == nil {
+		return nil
+	}
+	return c.space
+}
+
+// Drop implements lower.Keeper.
+func (c *compiled) Drop() error {
+	c.running <- struct{}{}
+	defer func() { <-c.running }()
+	return c.freeWorkspace()
+}
+
 func (c *compiled) freeWorkspace() error {
 	space := c.space
 	if c.space = nil; space == nil {

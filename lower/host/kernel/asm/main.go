@@ -4,6 +4,15 @@
 // A file of kernels is one entry of files; how an instruction set is written
 // stands in the file named for it. What cmd/asm does not know is emitted as bytes
 // (amd64) or words (arm64) by an encoder.
+//
+// A new kernel of elements or rows: a function in vec_elements.go or vec_rows.go, its
+// entry in vecKernels, its constant in package kernel's vec.go in the same place, and
+// the method of Set that calls it, after plain Go; tests run it on every Set.
+//
+// A new instruction set: for rows, a machine beside vec_x86.go and vec_neon.go; for
+// products, tile functions beside mul_avx512.go and float ones beside fma_x86_gemm.go;
+// then its cases where package kernel chooses by kind (tile_ARCH.go, fma_set_ARCH.go)
+// and its entry in Sets (set_ARCH.go), the fastest first. Tests find it there.
 package main
 
 import (

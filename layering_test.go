@@ -16,7 +16,7 @@ import (
 // lower layers only, or of its own where the entry ends in /.
 var layers = []string{
 	"ir", "ir/quant", "ir/interp",
-	"lower",
+	"lower", "pager/crc32c",
 	"pager/layout",
 	"passes", "pager", "pager/simulate", "models/checkpoint", "models/checkpoint/gguf", "models", "models/",
 	"lower/host/kernel/asm", "lower/host/kernel", "lower/static", "lower/host",

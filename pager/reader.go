@@ -3,11 +3,10 @@ package pager
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"time"
-)
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	"estream/pager/crc32c"
+)
 
 // reader fills cells until the pass is over. Start begins Config.Readers of them; the last to end closes done.
 func (s *Pass) reader(ctx context.Context) {
@@ -69,13 +68,13 @@ func (s *Pass) fetch(ctx context.Context, r run, mem []byte) error {
 
 // verify compares a record, read into mem, with its checksum; one that differs is read once more.
 func (s *Pass) verify(ctx context.Context, one run, rec Record, mem []byte) error {
-	if !s.p.c.Checksum || crc32.Checksum(mem[:rec.Len], castagnoli) == rec.CRC {
+	if !s.p.c.Checksum || crc32c.Checksum(mem[:rec.Len]) == rec.CRC {
 		return nil
 	}
 	if err := s.attempt(ctx, one, mem, rec.Off, true); err != nil {
 		return err
 	}
-	if got := crc32.Checksum(mem[:rec.Len], castagnoli); got != rec.CRC {
+	if got := crc32c.Checksum(mem[:rec.Len]); got != rec.CRC {
 		return fmt.Errorf("CRC-32C %08x was written, %08x read twice: %w", rec.CRC, got, ErrChecksum)
 	}
 	return nil

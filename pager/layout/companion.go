@@ -2,11 +2,12 @@ package layout
 
 import (
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
+
+	"estream/pager/crc32c"
 )
 
 // maxCompanion bounds the companions that Companion reads.
@@ -38,7 +39,7 @@ func (p *Package) Companion(name string) ([]byte, error) {
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if got := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)); got != want.CRC {
+	if got := crc32c.Checksum(data); got != want.CRC {
 		return nil, &Error{name, "", fmt.Sprintf("CRC-32C is %08x, %08x was written: copy the package again", got, want.CRC)}
 	}
 	return data, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"estream/pager/crc32c"
 	"estream/pager/layout/fb"
 )
 
@@ -24,7 +25,7 @@ func Decode(data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	want := binary.LittleEndian.Uint32(data[len(body):])
-	if got := crc32.Checksum(body, castagnoli); got != want {
+	if got := crc32c.Checksum(body); got != want {
 		return nil, &Error{ManifestName, "", fmt.Sprintf("checksum is %08x, not %08x: the file is damaged; copy the package again", got, want)}
 	}
 	m := decode(root)

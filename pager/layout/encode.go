@@ -2,14 +2,12 @@ package layout
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
+	"estream/pager/crc32c"
 	"estream/pager/layout/fb"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encode gives the bytes of model.fb, the same for the same manifest. A
 // manifest that [Manifest.Check] refuses is not encoded.
@@ -29,7 +27,7 @@ func Encode(m *Manifest) ([]byte, error) {
 
 // seal appends the checksum that ends a manifest.
 func seal(buf []byte) []byte {
-	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf, castagnoli))
+	return binary.LittleEndian.AppendUint32(buf, crc32c.Checksum(buf))
 }
 
 func encode(m *Manifest) []byte {

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"estream/pager/crc32c"
 )
 
 // The journal of an unfinished package is text. Its first line says what the
@@ -143,13 +144,13 @@ func sealLine(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(data, castagnoli), data), nil
+	return fmt.Appendf(nil, "%08x %s\n", crc32c.Checksum(data), data), nil
 }
 
 // unseal fills v from a line, and reports whether the line is whole.
 func unseal(line []byte, v any) bool {
 	sum, data, ok := bytes.Cut(line, []byte(" "))
-	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli)) {
+	if !ok || string(sum) != fmt.Sprintf("%08x", crc32c.Checksum(data)) {
 		return false
 	}
 	d := json.NewDecoder(bytes.NewReader(data))

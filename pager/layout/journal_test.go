@@ -2,13 +2,14 @@ package layout
 
 import (
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"estream/pager/crc32c"
 )
 
 // What was written is made durable after so many bytes, or so long.
@@ -94,4 +95,4 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-func crcOf(s string) uint32 { return crc32.Checksum([]byte(s), castagnoli) }
+func crcOf(s string) uint32 { return crc32c.Checksum([]byte(s)) }

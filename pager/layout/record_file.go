@@ -3,9 +3,10 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"sync"
+
+	"estream/pager/crc32c"
 )
 
 // A recordFile is experts.bin or dense.bin while it is written. Nothing is
@@ -113,7 +114,7 @@ func (w *payloadWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.file.WriteAt(p, w.record.Offset+w.n)
 	w.n += int64(n)
-	w.crc = crc32.Update(w.crc, castagnoli, p[:n])
+	w.crc = crc32c.Update(w.crc, p[:n])
 	if err != nil {
 		return n, fmt.Errorf("%s: %w", w.file.name(w.record), err)
 	}

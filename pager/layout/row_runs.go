@@ -3,10 +3,11 @@ package layout
 import (
 	"cmp"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 	"sync"
+
+	"estream/pager/crc32c"
 )
 
 // A rowRuns is a region while it is written: which rows were.
@@ -48,7 +49,7 @@ func (w *rowRuns) write(f io.WriterAt, first, n int64, rows func() ([]byte, erro
 		return e, false, fmt.Errorf("%s: %w", rowsName(r), err)
 	}
 	w.add(rowRun{first, n})
-	return entry{File: DenseName, Rows: r.Name, Index: first, Count: n, Offset: offset, Length: length, CRC: crc32.Checksum(data, castagnoli)}, false, nil
+	return entry{File: DenseName, Rows: r.Name, Index: first, Count: n, Offset: offset, Length: length, CRC: crc32c.Checksum(data)}, false, nil
 }
 
 func (w *rowRuns) add(r rowRun) {
@@ -109,7 +110,7 @@ func (w *rowRuns) sums(f io.ReaderAt) ([]uint32, error) {
 		if _, err := f.ReadAt(buf[:length], offset); err != nil {
 			return nil, fmt.Errorf("%s: %w", rowsName(w.region), err)
 		}
-		out[i] = crc32.Checksum(buf[:length], castagnoli)
+		out[i] = crc32c.Checksum(buf[:length])
 	}
 	return out, nil
 }

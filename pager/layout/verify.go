@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
+
+	"estream/pager/crc32c"
 )
 
 // maxDamage bounds the errors that one Verify collects.
@@ -129,7 +130,7 @@ func (r *rereader) sum(ctx context.Context, f io.ReaderAt, s section) (uint32, e
 			}
 			return 0, err
 		}
-		crc = crc32.Update(crc, castagnoli, chunk)
+		crc = crc32c.Update(crc, chunk)
 		at += int64(len(chunk))
 		r.done += int64(len(chunk))
 		if r.progress != nil {

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"slices"
 	"sync"
+
+	"estream/pager/crc32c"
 )
 
 // A Writer fills a package at planned places. Until [Writer.Finish] the package
@@ -139,14 +140,14 @@ func (w *Writer) Companion(name string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	sum := crc32.New(castagnoli)
-	size, err := io.Copy(io.MultiWriter(f, sum), r)
+	var sum crc32c.Sum
+	size, err := io.Copy(io.MultiWriter(f, &sum), r)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, errors.Join(err, w.root.Remove(path)))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.companions = append(w.companions, FileSum{name, size, sum.Sum32()})
+	w.companions = append(w.companions, FileSum{name, size, uint32(sum)})
 	return nil
 }
 

@@ -5,12 +5,12 @@ package pagertest
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"estream/pager"
+	"estream/pager/crc32c"
 )
 
 // A Mem is a Source in memory. Reads off its alignment are refused.
@@ -103,7 +103,7 @@ func appendRecord(file *[]byte, rng *rand.Rand, n, align int64, name string) pag
 	rec := pager.Record{
 		Off:  int64(len(*file)),
 		Len:  n,
-		CRC:  crc32.Checksum(payload[:n], crc32.MakeTable(crc32.Castagnoli)),
+		CRC:  crc32c.Checksum(payload[:n]),
 		Name: name,
 	}
 	*file = append(*file, payload...)

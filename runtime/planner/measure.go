@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-	"hash/crc32"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"estream/pager"
+	"estream/pager/crc32c"
 	"estream/pager/layout"
 	"estream/pager/simulate"
 	"estream/passes"
@@ -211,13 +211,11 @@ func measureDisk(ctx context.Context, dir string, open func(string) (pager.Sourc
 	check := 0.0
 	for i := range 4 {
 		begun := time.Now()
-		sum(mem[i*mostRead:][:mostRead])
+		crc32c.Checksum(mem[i*mostRead:][:mostRead])
 		check = max(check, mostRead/time.Since(begun).Seconds())
 	}
 	return fitDisk(rates, check), nil
 }
-
-func sum(p []byte) uint32 { return crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli)) }
 
 func measureRate(ctx context.Context, src pager.Source, mem []byte, readers int, size int64) (perS float64, err error) {
 	var total atomic.Int64
@@ -230,7 +228,7 @@ func measureRate(ctx context.Context, src pager.Source, mem []byte, readers int,
 				if err := src.ReadAt(ctx, p, rng.Int64N((src.Size()-size)/src.Align()+1)*src.Align()); err != nil {
 					return err
 				}
-				sum(p)
+				crc32c.Checksum(p)
 				total.Add(size)
 			}
 			return nil

@@ -3,7 +3,6 @@ package pack
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"estream/ir"
 	"estream/lower"
 	"estream/lower/lowertest"
+	"estream/pager/crc32c"
 	"estream/pager/layout"
 )
 
@@ -170,7 +170,7 @@ func TestRepackLeavesArtifacts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(pkg.Path("host.bin"), []byte("compiled"), 0o666))
 	m := pkg.Manifest
-	m.Files = append(m.Files, layout.FileSum{Name: "host.bin", Size: 8, CRC: crc32.Checksum([]byte("compiled"), castagnoli())})
+	m.Files = append(m.Files, layout.FileSum{Name: "host.bin", Size: 8, CRC: crc32c.Checksum([]byte("compiled"))})
 	m.Artifacts = []layout.Artifact{{Backend: "host", Name: "c0.body", File: "host.bin", Length: 8}}
 	data, err := layout.Encode(m)
 	require.NoError(t, err)

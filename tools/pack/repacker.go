@@ -3,11 +3,11 @@ package pack
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 
 	"estream/lower"
+	"estream/pager/crc32c"
 	"estream/pager/layout"
 	"estream/passes"
 )
@@ -120,7 +120,7 @@ func (r *repacker) rows(ctx context.Context, t task) ([]byte, error) {
 		if _, err := r.dense.ReadAt(block, offset); err != nil {
 			return nil, fmt.Errorf("rows %q block %d: %w", region.Name, i, err)
 		}
-		if got := crc32.Checksum(block, castagnoli()); got != region.Blocks[i] {
+		if got := crc32c.Checksum(block); got != region.Blocks[i] {
 			return nil, damaged(fmt.Sprintf("rows %q block %d", region.Name, i), got, region.Blocks[i])
 		}
 		covering = append(covering, block...)
@@ -176,7 +176,7 @@ func (s *summed) take(offset, size int64) ([]byte, error) {
 	if _, err := io.ReadFull(s.in, data); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	s.crc = crc32.Update(s.crc, castagnoli(), data)
+	s.crc = crc32c.Update(s.crc, data)
 	s.n = offset + size
 	return data[int64(len(data))-size:], nil
 }
@@ -195,6 +195,3 @@ func (s *summed) finish() error {
 func damaged(thing string, got, want uint32) error {
 	return fmt.Errorf("%s is damaged: its checksum is %08x, not %08x; copy or pack the package again", thing, got, want)
 }
-
-// castagnoli is the table of CRC-32C.
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -27,9 +27,13 @@ func assigned(set parser.ControlStructureParser) parser.ControlStructureParser {
 		again := func() *parser.Parser {
 			return parser.NewParser("set", tokens.NewStream(words), p.Config, p.Loader, nil)
 		}
-		target, err := again().ParseVariableOrLiteral()
+		names := again()
+		target, err := names.ParseVariableOrLiteral()
 		if err != nil {
 			return nil, err
+		}
+		if names.Match(tokens.Comma) != nil {
+			return nil, errors.New("set of several names at once is not known: each needs its own")
 		}
 		s, err := set(p, again())
 		switch t := target.(type) {

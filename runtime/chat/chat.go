@@ -4,12 +4,18 @@
 // Templates see what transformers gives them: messages, add_generation_prompt,
 // the special tokens by name, raise_exception and strftime_now, with blocks trimmed.
 //
+// They print what Jinja of Python prints, or are refused: operators, indexes, None,
+// dicts and filters that gonja has otherwise are made over. Dicts keep their order;
+// names given to dict() and what a namespace holds are sorted. What is left of gonja:
+// tuples print as lists, texts within lists are quoted without escapes, true is not
+// equal to 1, a key given twice stands twice, and some of what Python would refuse
+// passes, such as comparing values of two kinds.
+//
 // They are text from elsewhere, so what a template may do is bounded: it reaches no
 // file and no other template, and one that takes ten seconds, half a GiB of memory or
-// very deep recursion is an error, as is a text times a number of more than a MiB.
-// What cannot be held is a single expression: an error for its time or memory leaves
-// it at work, and a filter that asks for more than the system has, such as center of
-// a very large width, ends the process.
+// very deep recursion is an error, as is a text of more than a MiB by a product or a
+// filter that repeats or fills. What cannot be held is a single expression: an error
+// for its time or memory leaves it at work.
 package chat
 
 import (
@@ -143,7 +149,10 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	list := make([]any, len(messages))
 	for i, m := range messages {
-		list[i] = map[string]any{"role": m.Role, "content": m.Content}
+		list[i] = &exec.Dict{Pairs: []*exec.Pair{
+			{Key: exec.AsValue("role"), Value: exec.AsValue(m.Role)},
+			{Key: exec.AsValue("content"), Value: exec.AsValue(m.Content)},
+		}}
 	}
 	data := map[string]any{"messages": list, "add_generation_prompt": prompt}
 	for key, v := range t.special {
@@ -164,7 +173,16 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 		return "", stopped
 	}
 	if err != nil {
-		return "", fmt.Errorf("chat template: %w", err)
+		return "", fmt.Errorf("chat template: %s", short(err.Error()))
 	}
 	return out, nil
+}
+
+// short leaves out the middle of a long message: gonja's hold the values that it is about.
+func short(message string) string {
+	const most = 400
+	if len(message) <= 2*most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most]+" ... "+message[len(message)-most:], "")
 }

@@ -21,7 +21,7 @@ func TestRender(t *testing.T) {
 		{"macro", "{% macro f(x, y=2) %}<{{ x }}{{ y }}>{% endmacro %}{{ f(1) }}{{ f(1, y=3) }}", "<12><13>"},
 		{"undefined", "{% if tools is defined and tools %}t{% else %}n{% endif %}{{ messages[0].get('name', 'none') }}", "nnone"},
 		{"blocks", "  {% if true %}\n  a\n    {% endif %}\nb\n", "  a\nb"},
-		{"json", "{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}", `{"content": "be \"brief\"", "role": "system"}` + "{\n \"a\": \"<:,\\\"\"\n}"},
+		{"json", "{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}", `{"role": "system", "content": "be \"brief\""}` + "{\n \"a\": \"<:,\\\"\"\n}"},
 		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% endif %}{% endfor %}", "<a>b</a>yes"},
 		{"break", "{% for i in range(2, 9, 3) %}{% if i == 8 %}{% break %}{% endif %}{{ i }}{% endfor %}", "25"},
 		{"conditional", "{{ 'a' + ('b' if messages else 'c') }}{{ ('x' if false) }}{{ [1 if true else 2, 3][0] }}{% set y = 'p' if false else 'q' if true else 'r' %}{{ y }}{{ dict(k='v' if true else 'w').k }}{{ 'é' if true }}", "ab1qvé"},

@@ -18,8 +18,8 @@ type rewriter struct {
 	done int // bytes of text that are in out
 }
 
-// rewrite returns a template without conditional expressions, products, powers
-// and indexes that gonja has otherwise, and with the lines' ends of Unix, which tokens' places are of.
+// rewrite returns a template without conditional expressions, and without operators, indexes
+// and literals that gonja has otherwise, and with the lines' ends of Unix, which tokens' places are of.
 func rewrite(text string, c *config.Config) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	r := &rewriter{text: text}
@@ -66,8 +66,14 @@ func (r *rewriter) replace(i, j int, outside bool) {
 	r.done = to
 }
 
-// end is where token i, which is no string, ends.
-func (r *rewriter) end(i int) int { return r.toks[i].Pos + len(r.toks[i].Val) }
+// end is where token i, which is not the last if it is a string, ends.
+func (r *rewriter) end(i int) int {
+	t := r.toks[i]
+	if t.Type == tokens.String { // whose Val is without quotes and escapes
+		return t.Pos + len(strings.TrimRight(r.text[t.Pos:r.toks[i+1].Pos], " \t\n"))
+	}
+	return t.Pos + len(t.Val)
+}
 
 // list rewrites expressions that commas, colons and equals signs separate.
 func (r *rewriter) list(i, j int) string {
@@ -88,13 +94,13 @@ func (r *rewriter) list(i, j int) string {
 func (r *rewriter) choice(i, j int) string {
 	yes := r.word("if", i, j)
 	if yes == j {
-		return r.products(i, j)
+		return r.negations(i, j)
 	}
-	no, other := r.word("else", yes, j), "none"
+	no, other := r.word("else", yes, j), "nil" // which is undefined
 	if no < j {
 		other = r.choice(no+1, j)
 	}
-	return " (((" + r.products(yes+1, no) + ") and [" + r.products(i, yes) + "] or [" + other + "])|first) "
+	return " (((" + r.products(yes+1, no) + ") and [" + r.negations(i, yes) + "] or [" + other + "])|first) "
 }
 
 // word finds a word outside brackets, or j.
@@ -107,18 +113,27 @@ func (r *rewriter) word(w string, i, j int) int {
 	return j
 }
 
-// groups rewrites what stands in brackets of tokens [i,j), whose text begins at a place;
-// "a[b]" becomes a call of item, where gonja would count otherwise.
+// groups rewrites literals and what stands in brackets of tokens [i,j), whose text begins
+// at a place; "a[b]" and "a.0" become calls of item, where gonja would count otherwise.
 func (r *rewriter) groups(at, i, j int) string {
 	out, value, filtered := "", 0, false // where the value begins that brackets may be of
-	for k := i; k < j; k = r.next(k, j) {
-		begins, after := r.begins(k, i), r.next(k, j)
+	for k, after := i, i; k < j; k = after {
+		begins := r.begins(k, i)
+		after = r.next(k, j)
 		if begins {
 			out += r.text[at:r.toks[k].Pos]
 			at, value, filtered = r.toks[k].Pos, len(out), false
 		}
 		filtered = filtered || r.toks[k].Type == tokens.Pipe
+		literal, end := r.literal(k, j)
 		switch {
+		case begins && end > k:
+			out += literal
+			at, after = r.end(end-1), end
+		case !begins && !filtered && r.dotted(k, j):
+			after = k + 2
+			out = out[:value] + itemName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + "," + r.toks[k+1].Val + ")"
+			at = r.end(k + 1)
 		case after > k+1 && !begins && !filtered && r.indexed(k, after):
 			out = out[:value] + itemName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + "," + r.list(k+1, after-1) + ")"
 			at = r.end(after - 1)

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -24,12 +22,13 @@ func environment() *exec.Environment {
 	globals.Set("cycler", nil)
 	globals.Set("strftime_now", strftimeNow)
 	globals.Set("range", numbers)
+	globals.Set("none", none)
+	globals.Set("dict", dict)
+	globals.Set(dictName, dict)
 	globals.Set(itemName, item)
-	filters := exec.NewFilterSet(map[string]exec.FilterFunction{"times": times, "power": power, "modulo": modulo, "modulo_of": moduloOf}).Update(builtins.Filters)
-	_ = filters.Replace("tojson", toJSON) // it is there
 	methods := builtins.Methods
-	methods.Str = stringMethods()
-	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: statements(), Methods: methods}
+	methods.Str, methods.Dict, methods.List = stringMethods(), dictMethods(), exec.NewMethodSet(map[string]exec.Method[[]any]{})
+	return &exec.Environment{Context: globals, Filters: filters(), Tests: tests(), ControlStructures: statements(), Methods: methods}
 }
 
 func numbers(args *exec.VarArgs) ([]int, error) {
@@ -67,42 +66,6 @@ func strftime(t time.Time, format string) string {
 		pairs = append(pairs, "%"+c, t.Format(layout))
 	}
 	return strings.NewReplacer(append(pairs, "%%", "%")...).Replace(format)
-}
-
-// toJSON writes as json.dumps of Python does: a space after : and ,, nothing escaped
-// that need not be. Keys are sorted.
-func toJSON(_ *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if n, ok := args.KwArgs["indent"]; ok && n.IsInteger() {
-		e.SetIndent("", strings.Repeat(" ", n.Integer()))
-	}
-	if err := e.Encode(in.ToGoSimpleType(false)); err != nil {
-		return exec.AsValue(err)
-	}
-	text := strings.TrimSuffix(b.String(), "\n")
-	if !strings.Contains(text, "\n") {
-		text = spaced(text)
-	}
-	return exec.AsSafeValue(text)
-}
-
-// spaced puts a space after each : and , that stands outside strings.
-func spaced(text string) string {
-	var b strings.Builder
-	quoted, escaped := false, false
-	for _, c := range text {
-		b.WriteRune(c)
-		if !quoted && (c == ':' || c == ',') {
-			b.WriteByte(' ')
-		}
-		if c == '"' && !escaped {
-			quoted = !quoted
-		}
-		escaped = c == '\\' && !escaped
-	}
-	return b.String()
 }
 
 // A block is {% generation %}, which marks what the assistant says.

@@ -83,6 +83,7 @@ func guarded(parse parser.ControlStructureParser) parser.ControlStructureParser 
 		switch s := s.(type) {
 		case *controlStructures.ForControlStructure:
 			s.BodyWrapper = bodyOf(s.BodyWrapper)
+			s.ObjectEvaluator = loopOver(s.ObjectEvaluator)
 		case *controlStructures.CallControlStructure:
 			s.Body = bodyOf(s.Body)
 		case *controlStructures.MacroControlStructure:
@@ -129,4 +130,12 @@ func (m guardedMacro) Execute(r *exec.Renderer, tag *nodes.ControlStructureBlock
 		return f.(exec.Macro)(args)
 	}))
 	return nil
+}
+
+// refused ends the rendering: gonja's lists would hold the error as a value.
+func refused(e *exec.Evaluator, err error) *exec.Value {
+	if g, ok := e.Environment.Context.Get(guardKey); ok {
+		g.(*guard).stop(err)
+	}
+	return exec.AsValue(err)
 }

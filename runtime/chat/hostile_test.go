@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestHostile(t *testing.T) {
 		{"{% for i in range(60000) %}{% for j in range(1000) %}{{ bos_token }}{% endfor %}{% endfor %}", "writes more than 16777216 bytes"},
 		{"{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "a value that holds itself, or very many"},
 		{"{% set a = namespace() %}{% set b = namespace(a=[[a]]) %}{% set a.b = b %}{{ a == b }}", "a value that holds itself, or very many"},
-		{"{% set messages[0]['x'] = {'m': messages} %}{{ messages }}", "a value that holds itself, or very many"},
+		{"{% set messages[0]['x'] = {'m': messages} %}{{ messages }}", `Can't write field "x"`},
 		{"{% for i in range(10000000000) %}{% endfor %}", "range of more than 65536 numbers"},
 		{"{{ " + deep + " }}", "t: more than 200 brackets stand within each other"},
 		{long, "t: 262145 bytes, more than 262144"},
@@ -30,8 +31,41 @@ func TestHostile(t *testing.T) {
 		{"{{ [1 if 'a' * 9999999 else 2] }}", "a text of 1 bytes times 9999999 is more than 1048576 bytes"},
 		{"{{ -10 ** 17 }}", "a power of more than 9007199254740992"},
 		{"{{ 1" + strings.Repeat("*1", 300) + " }}", "t: more than 200 brackets stand within each other"},
-		{"{{ 1 % 0 }}", "chat template: the chat template does what it cannot: runtime error: integer divide by zero"},
-		{"{{ 'a' * -1 }}", "chat template: the chat template does what it cannot: strings: negative Repeat count"},
+		{"{{ 1 % 0 }}", "the chat template divides by zero"},
+		{"{{ 1.5 // 0 }}", "the chat template divides by zero"},
+		{"{{ 'a' / 2 }}", `the chat template divides "a" by "2": numbers are needed`},
+		{"{{ 'a' * 'b' }}", `the chat template multiplies "a" by "b": numbers are needed, or one and a text`},
+		{"{{ 9007199254740992 * 2 }}", "a product of more than 9007199254740992"},
+		{"{{ 'a' + 1 }}", `the chat template adds "a" and "1": two numbers, texts or lists are needed`},
+		{"{{ 'a' - 1 }}", `the chat template takes "1" from "a": numbers are needed`},
+		{"{{ 9007199254740992 + 2 }}", "a sum of more than 9007199254740992"},
+		{"{{ '2' ** 2 }}", "takes a power of what is no number"},
+		{"{{ (-8) ** 0.5 }}", "a power of more than 9007199254740992"},
+		{"{{ 'a'|center(10 ** 12) }}", "a text of more than 1048576 bytes by center"},
+		{"{{ 'a\nb'|indent(10 ** 12) }}", "a text of more than 1048576 bytes by indent"},
+		{"{{ ('a\n' * 1000)|indent('x' * 2000, true) }}", "a text of more than 1048576 bytes by indent"},
+		{"{{ '{:1000000000}'.format(1) }}", "place {:1000000000}: at most 6 characters may stand behind the colon"},
+		{"{{ '{:{}}'.format(1, 10 ** 9) }}", "a bracket stands alone"},
+		{"{{ '{0:999999}{0:999999}'.format(1) }}", "a text of more than 1048576 bytes by format"},
+		{"{{ '{} {}'.format(1) }}", "place {}: no argument 1"},
+		{"{{ '}'.format(1) }}", "a bracket stands alone"},
+		{"{{ '%1000000000s'|format('a') }}", "only %s, %d and %% are known"},
+		{"{% set x = 'a' * 1000000 %}{{ '%s%s'|format(x, x) }}", "a text of more than 1048576 bytes by %"},
+		{"{{ [1, [2]]|tojson(indent=10 ** 12) }}", "a text of more than 1048576 bytes by tojson"},
+		{"{{ range(60000)|list|tojson(indent='x' * 1000) }}", "a text of more than 1048576 bytes by tojson"},
+		{"{{ range(60000)|join('x' * 1000) }}", "a text of more than 1048576 bytes by join"},
+		{"{% set x = 'x' * 1000000 %}{{ x.join(['a', 'b', 'c']) }}", "a text of more than 1048576 bytes by join"},
+		{"{% set x = 'a' * 1000000 %}{{ x|replace('a', x) }}", "a text of more than 1048576 bytes by replace"},
+		{"{{ [1]|batch(10 ** 12, 'x')|list }}", "asks batch or slice for 1000000000000, more than 65536"},
+		{"{% set a, b = 1, 2 %}", "set of several names at once is not known: each needs its own"},
+		{"{% for x in 5 %}{% endfor %}", `the chat template goes through "5", which is no list`},
+		{"{{ 5|items }}", `takes items of "5", which is no dict`},
+		{"{{ {'a': 1, 'b': 'x'}|dictsort(by='value') }}", "which cannot be compared"},
+		{"{{ {'a': 1}|dictsort(by='x') }}", "the chat template calls dictsort"},
+		{"{{ undefined|tojson }}", "the chat template calls tojson"},
+		{"{{ nothing.at.all|join }}", "Unable to evaluate nothing.at"},
+		{"{{ [1].append(2) }}", "unknown method 'append'"},
+		{"{{ 'a'|pprint }}", "filter 'pprint' not found"},
 		{"{{ '%s %s' % 3 }}", "more places than 1 values"},
 		{"{{ '%s' % (1, 2) }}", "1 places for 2 values"},
 		{"{{ '%5.1f' % 3 }}", "only %s, %d and %% are known"},
@@ -63,7 +97,10 @@ func TestProducts(t *testing.T) {
 		"{{ 'ab' * 3 }}": "ababab", "{{ 'a' * 2 * 2 ~ 'b' * 2 }}": "aaaabb", "{{ 2 + 3 * -4 - 1 }}": "-11", "{{ -2 * 3 }}": "-6", "{{ 1.5 * 2 }}": "3.0",
 		"{{ 7 // 2 * 2 }}": "6", "{{ 2 * 7 // 4 % 3 }}": "0", "{{ 2 ** 3 ** 2 }}": "64", "{{ -2 ** 2 * 3 }}": "12", "{{ (1 + 2) * [4, 5][1] }}": "15",
 		"{{ 2 * 'abc'|length }}": "6", "{% if 2 * 2 == 4 and not 0 * 1 %}y{% endif %}": "y", "{% for i in range(1 * 2) if i * 2 > 1 %}{{ i }}{% endfor %}": "1",
-		"{{ 'a' * 2 if 1 * 1 else 'b' * 3 }}": "aa", "{{ 2 * 3 is divisibleby 3 }}": "True", "{%- set x = 'é*' * 2 -%} {{- x -}} ": "é*é*", "{{ 'a*b' }}*": "a*b*",
+		"{{ 1 - 2 - 3 }}{{ 2 - -1 }}{{ 1 ~ 2 * 3 ~ -4 }}{{ -(1 + 2) }}{{ 'a' + 'b' ~ 'c' }}{{ [1] + [2] }}":              "-4316-4-3abc[1, 2]",
+		"{{ 'a' * -1 }}|{{ 2 * 'ab' }}{{ true * 2 + true }}":                                                             "|abab3",
+		"{% for x in [-1, 2] if -x + 2 > 1 %}{{ x }}{% endfor %}{% if not -1 + 1 %}y{% endif %}{{ 1 if false else -1 }}": "-1y-1",
+		"{{ 'a' * 2 if 1 * 1 else 'b' * 3 }}":                                                                            "aa", "{{ 2 * 3 is divisibleby 3 }}": "True", "{%- set x = 'é*' * 2 -%} {{- x -}} ": "é*é*", "{{ 'a*b' }}*": "a*b*",
 		"{{ 2**3 }} {{ 2**-1 }} {{ 2.0**2 }}": "8 0.5 4.0", "{{ '%s' % 3 }}{{ '%s-%s%%' % ('a','b') }}{{ '%d' % 2.5 }}{{ 7 % (2 + 2) }}{{ 'n%d' % -1 ~ '!' }}": "3a-b%23n-1!",
 		"{% macro f(n=2 * 2) %}{{ n }}{% endmacro %}{{ f() }}{{ f(n=3*3) }}": "49",
 	} {
@@ -111,12 +148,13 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Whatever a template says, it is refused or parsed, and what has no condition in it
-// stays as it is.
+// Whatever a template says, it is refused or parsed, and what has nothing in it that is
+// rewritten stays as it is.
 func FuzzParse(f *testing.F) {
+	rewritten := regexp.MustCompile(`if|not|None|[-+*/\[.'"\r]|[^{]%[^}]|\{\s*\}`)
 	for _, text := range []string{
 		"{{ 'a' if b else c }}", "{% for x in y if (z if w else [v, {'u': t}]) %}{{ x }}{% endfor %}", "{% set a = f(b=1 if c) %}",
-		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}",
+		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}",
 	} {
 		f.Add(text)
 	}
@@ -124,7 +162,7 @@ func FuzzParse(f *testing.F) {
 		if _, err := Parse("t", text, nil); err != nil && strings.Contains(err.Error(), "runtime error") {
 			t.Logf("gonja: %v", err)
 		}
-		if got := rewrite(text, config.New()); !strings.Contains(text, "if") && !strings.ContainsAny(strings.TrimSuffix(strings.TrimPrefix(text, "{%"), "%}"), "*%[") && !strings.Contains(text, "\r") && got != text {
+		if got := rewrite(text, config.New()); !rewritten.MatchString(text) && got != text {
 			t.Errorf("%q is rewritten as %q", text, got)
 		}
 	})

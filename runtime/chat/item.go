@@ -8,13 +8,13 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// indexed reports whether the bracket of tokens k to after-1 holds an index that may be
-// negative, which gonja counts otherwise: neither a text, a number alone, nor a slice.
+// indexed reports whether the bracket of tokens k to after-1 holds an index that may be a
+// number, which gonja counts otherwise: neither a text alone nor a slice.
 func (r *rewriter) indexed(k, after int) bool {
 	if r.toks[k].Type != tokens.LeftBracket || after-1 == k+1 || r.toks[after-1].Type != tokens.RightBracket {
 		return false
 	}
-	if t := r.toks[k+1].Type; after == k+3 && (t == tokens.String || t == tokens.Integer) {
+	if after == k+3 && r.toks[k+1].Type == tokens.String {
 		return false
 	}
 	for i := k + 1; i < after-1; i = r.next(i, after-1) {
@@ -25,16 +25,25 @@ func (r *rewriter) indexed(k, after int) bool {
 	return true
 }
 
+// dotted reports whether tokens k and k+1 of those up to j are an index behind a dot.
+func (r *rewriter) dotted(k, j int) bool {
+	return k+1 < j && r.toks[k].Type == tokens.Dot && r.toks[k+1].Type == tokens.Integer
+}
+
 // begins reports whether token k begins a value, rather than going on with one: i is the first that may.
 func (r *rewriter) begins(k, i int) bool {
 	switch r.toks[k].Type {
 	case tokens.Name, tokens.String, tokens.Integer, tokens.Float:
 		return k == i || r.toks[k-1].Type != tokens.Dot && r.toks[k-1].Type != tokens.Pipe
 	case tokens.LeftParenthesis, tokens.LeftBracket, tokens.LeftBrace:
-		return k == i || !r.ends(k-1) || r.toks[k-1].Type == tokens.Name &&
-			slices.Contains([]string{"and", "or", "not", "in", "is", "if", "elif", "else"}, r.toks[k-1].Val)
+		return k == i || !r.ends(k-1) || r.keyword(k-1)
 	}
 	return false
+}
+
+// keyword reports whether token k is a name that is none.
+func (r *rewriter) keyword(k int) bool {
+	return r.toks[k].Type == tokens.Name && slices.Contains([]string{"and", "or", "not", "in", "is", "if", "elif", "else"}, r.toks[k].Val)
 }
 
 // itemName is the name of item in a rewritten template.
@@ -53,22 +62,22 @@ func item(args *exec.VarArgs) (*exec.Value, error) {
 		}
 		return v, nil
 	}
-	if !i.IsInteger() {
-		return nil, errors.New("an index is neither a text nor a whole number")
-	}
 	n := i.Integer()
-	if n < 0 && (x.IsList() || x.IsString()) {
-		if n += x.Len(); n < 0 {
-			return exec.AsValue(nil), nil
-		}
+	switch {
+	case x.IsDict():
+		v, _ := lookup(x, i)
+		return v, nil
+	case !i.IsInteger():
+		return nil, errors.New("an index is neither a text nor a whole number")
+	case !x.IsString() && !x.IsList() && !isNone(x):
+		v, _ := x.GetItem(n) // which is an error
+		return v, nil
 	}
-	if x.IsString() {
-		text := []rune(x.String())
-		if n >= len(text) {
-			return exec.AsValue(nil), nil
-		}
-		return exec.AsValue(string(text[n])), nil
+	if n < 0 {
+		n += x.Len()
 	}
-	v, _ := x.GetItem(n)
-	return v, nil
+	if n < 0 || n >= x.Len() {
+		return exec.AsValue(nil), nil
+	}
+	return x.Index(n), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
 	"github.com/nikolalohinski/gonja/v2/exec"
@@ -15,9 +16,10 @@ func stringMethods() *exec.MethodSet[string] {
 	set := map[string]exec.Method[string]{
 		"strip": strip(strings.TrimFunc), "lstrip": strip(strings.TrimLeftFunc), "rstrip": strip(strings.TrimRightFunc),
 		"split": split, "rsplit": rsplit, "replace": replace, "count": count,
+		"find": find(strings.Index), "rfind": find(strings.LastIndex), "format": format, "join": joined,
 	}
-	for _, name := range []string{"capitalize", "endswith", "find", "format", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper", "join",
-		"lower", "partition", "removeprefix", "removesuffix", "rfind", "rpartition", "splitlines", "startswith", "title", "upper"} {
+	for _, name := range []string{"capitalize", "endswith", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper",
+		"lower", "partition", "removeprefix", "removesuffix", "rpartition", "splitlines", "startswith", "title", "upper"} {
 		if m, ok := builtins.Methods.Str.Get(name); ok {
 			set[name] = m
 		}
@@ -69,10 +71,21 @@ func rsplit(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 
 func count(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	sub := argument(args, 0, "sub")
-	if sub == nil {
-		return nil, errors.New("count needs a text")
+	if sub == nil || len(args.Args) > 1 {
+		return nil, errors.New("count takes one text")
 	}
 	return strings.Count(s, sub.String()), nil
+}
+
+// find finds a text: its first character's place, or -1.
+func find(index func(s, sub string) int) exec.Method[string] {
+	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+		if len(args.Args) != 1 || !args.First().IsString() || len(args.KwArgs) > 0 {
+			return nil, errors.New("find and rfind take one text")
+		}
+		i := index(s, args.First().String())
+		return utf8.RuneCountInString(s[:max(0, i)]) + min(0, i), nil
+	}
 }
 
 // replace replaces a text by another, everywhere or so often.
@@ -83,6 +96,13 @@ func replace(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	}
 	if n := argument(args, 2, "count"); n != nil {
 		most = n.Integer()
+	}
+	times := strings.Count(s, before.String())
+	if most >= 0 {
+		times = min(times, most)
+	}
+	if times > 0 && len(after.String()) > (maxRepeated+len(s))/times {
+		return nil, tooLong("replace")
 	}
 	return strings.Replace(s, before.String(), after.String(), most), nil
 }
@@ -117,7 +137,7 @@ func argument(args *exec.VarArgs, i int, name string) *exec.Value {
 	if i < len(args.Args) {
 		v = args.Args[i]
 	}
-	if v == nil || v.IsNil() {
+	if v == nil || v.IsNil() || isNone(v) {
 		return nil
 	}
 	return v

@@ -8,13 +8,19 @@ import (
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
 
-// modulo is gonja's of numbers, and Python's "..." % x of a text with one value.
+// modulo is Python's of numbers, and Python's "..." % x of a text with one value.
 func modulo(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 	y := args.First()
 	if x.IsString() {
 		return formatted(e, x.String(), []*exec.Value{y})
 	}
-	return exec.AsValue(x.Integer() % y.Integer())
+	_, rest := divmod(e, x, y)
+	return rest
+}
+
+// percent is the filter format.
+func percent(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+	return formatted(e, x.String(), args.Args)
 }
 
 // moduloOf is modulo where brackets stand behind the sign, which may hold several values.
@@ -63,6 +69,9 @@ func formatted(e *exec.Evaluator, format string, values []*exec.Value) *exec.Val
 			b.WriteString(strconv.Itoa(v.Integer()))
 		default:
 			return refused(e, fmt.Errorf("the chat template has %.100q %% values: %%d needs a number", format))
+		}
+		if b.Len() > maxRepeated {
+			return refused(e, tooLong("%"))
 		}
 	}
 	if used < len(values) {

@@ -1,40 +1,38 @@
 package chat
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/nikolalohinski/gonja/v2/exec"
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// What products and powers may be, which gonja does not bound.
-const (
-	maxRepeated = 1 << 20 // bytes of a text times a number
-	maxPower    = 1 << 53
-)
-
 // products rewrites expressions without conditions: "a * b" becomes "(a)|times(b)",
-// and so with % and **.
+// and so with +, -, /, //, % and **.
 func (r *rewriter) products(i, j int) string {
 	var b strings.Builder
 	at, begin := r.end(i-1), i
 	for k := i; k < j; k = r.next(k, j) {
 		switch {
 		case k > i && r.adjacent(k):
-			b.WriteString(r.product(at, begin, k))
+			b.WriteString(r.sum(at, begin, k))
 			at, begin = r.toks[k].Pos, k
-		case r.separates(k, i):
-			b.WriteString(r.product(at, begin, k) + r.toks[k].Val)
+		case r.separates(k):
+			b.WriteString(r.sum(at, begin, k) + r.toks[k].Val)
 			at, begin = r.end(k), k+1
 		}
 	}
-	return b.String() + r.product(at, begin, j)
+	return b.String() + r.sum(at, begin, j)
 }
 
-// product rewrites the tokens [i,j) of one product, whose text begins at a place; power those of a factor.
+// sum rewrites the tokens [i,j) of one sum, whose text begins at a place; the others
+// those of what they are named for, which binds closer.
+func (r *rewriter) sum(at, i, j int) string {
+	return r.fold(at, i, j, r.joint, tokens.Addition, tokens.Subtraction)
+}
+
+func (r *rewriter) joint(at, i, j int) string { return r.fold(at, i, j, r.product, tokens.Tilde) }
+
 func (r *rewriter) product(at, i, j int) string {
 	return r.fold(at, i, j, r.power, tokens.Multiply, tokens.Division, tokens.FloorDivision, tokens.Modulo)
 }
@@ -46,7 +44,8 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 	out, left, begin := "", (*tokens.Token)(nil), i
 	join := func(k int) {
 		x := operand(at, begin, k)
-		name := map[tokens.Type]string{tokens.Multiply: "times", tokens.Power: "power", tokens.Modulo: "modulo"}
+		name := map[tokens.Type]string{tokens.Addition: "plus", tokens.Subtraction: "minus", tokens.Multiply: "times",
+			tokens.Division: "divided", tokens.FloorDivision: "floored", tokens.Modulo: "modulo", tokens.Power: "power"}
 		switch {
 		case left == nil:
 			out = x
@@ -59,7 +58,7 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 		}
 	}
 	for k := i; k < j; k = r.next(k, j) {
-		if slices.Contains(operators, r.toks[k].Type) {
+		if slices.Contains(operators, r.toks[k].Type) && k > begin && r.ends(k-1) { // else it is a sign
 			join(k)
 			at, left, begin = r.end(k), r.toks[k], k+1
 		}
@@ -68,24 +67,27 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 	return out
 }
 
-// separates reports whether token k of an expression that begins at i is no part of a product.
-func (r *rewriter) separates(k, i int) bool {
+// separates reports whether token k is no part of a sum.
+func (r *rewriter) separates(k int) bool {
 	switch r.toks[k].Type {
 	case tokens.Name, tokens.String, tokens.Integer, tokens.Float, tokens.Dot, tokens.Pipe,
 		tokens.LeftParenthesis, tokens.LeftBracket, tokens.LeftBrace, tokens.RightParenthesis, tokens.RightBracket, tokens.RightBrace,
+		tokens.Addition, tokens.Subtraction, tokens.Tilde,
 		tokens.Multiply, tokens.Division, tokens.FloorDivision, tokens.Modulo, tokens.Power:
 		return false
-	case tokens.Addition, tokens.Subtraction:
-		return k > i && r.ends(k-1) // else it is a sign
 	}
 	return true
 }
 
-// adjacent reports whether token k begins an operand right behind another, as words of statements and tests do.
+// adjacent reports whether token k begins an operand right behind another, as words of statements and tests do;
+// texts next to each other are one.
 func (r *rewriter) adjacent(k int) bool {
+	if r.keyword(k - 1) {
+		return true
+	}
 	switch r.toks[k].Type {
 	case tokens.Name, tokens.String, tokens.Integer, tokens.Float, tokens.LeftBrace:
-		return r.ends(k - 1)
+		return r.ends(k-1) && (r.toks[k].Type != tokens.String || r.toks[k-1].Type != tokens.String)
 	}
 	return false
 }
@@ -97,41 +99,4 @@ func (r *rewriter) ends(k int) bool {
 		return true
 	}
 	return false
-}
-
-// times is gonja's product, bounded.
-func times(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
-	y := args.First()
-	switch {
-	case x.IsFloat() || y.IsFloat():
-		return exec.AsValue(x.Float() * y.Float())
-	case !x.IsString():
-		return exec.AsValue(x.Integer() * y.Integer())
-	}
-	text, n := x.String(), y.Integer()
-	if n > 0 && len(text) > maxRepeated/n {
-		return refused(e, fmt.Errorf("the chat template makes a text of %d bytes times %d is more than %d bytes", len(text), n, maxRepeated))
-	}
-	return exec.AsValue(strings.Repeat(text, n))
-}
-
-// power is gonja's, bounded; whole numbers stay whole.
-func power(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
-	y := args.First()
-	z := math.Pow(x.Float(), y.Float())
-	if math.Abs(z) > maxPower {
-		return refused(e, fmt.Errorf("the chat template makes a power of more than %d", maxPower))
-	}
-	if x.IsInteger() && y.IsInteger() && y.Integer() >= 0 {
-		return exec.AsValue(int(z))
-	}
-	return exec.AsValue(z)
-}
-
-// refused ends the rendering: gonja's lists would hold the error as a value.
-func refused(e *exec.Evaluator, err error) *exec.Value {
-	if g, ok := e.Environment.Context.Get(guardKey); ok {
-		g.(*guard).stop(err)
-	}
-	return exec.AsValue(err)
 }

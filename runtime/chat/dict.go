@@ -1,0 +1,164 @@
+package chat
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/exec"
+)
+
+// A tuple prints as Python's.
+type tuple []*exec.Value
+
+func (t tuple) String() string {
+	text := exec.ValuesList(t).String()
+	return "(" + text[1:len(text)-1] + ")"
+}
+
+// pairs are what a dict holds, in its order. A map has none: its names are sorted.
+func pairs(v *exec.Value) []*exec.Pair {
+	var out []*exec.Pair
+	v.Iterate(func(_, _ int, key, value *exec.Value) bool {
+		out = append(out, &exec.Pair{Key: key, Value: value})
+		return true
+	}, func() {})
+	return out
+}
+
+func tuples(list []*exec.Pair) []tuple {
+	out := make([]tuple, len(list))
+	for i, p := range list {
+		out[i] = tuple{p.Key, p.Value}
+	}
+	return out
+}
+
+// lookup returns what a dict holds for a key.
+func lookup(v, key *exec.Value) (*exec.Value, bool) {
+	for _, p := range pairs(v) {
+		if p.Key.EqualValueTo(key) {
+			return p.Value, true
+		}
+	}
+	return exec.AsValue(nil), false
+}
+
+// dictName is the name of dict in a rewritten template.
+const dictName = "__dict__"
+
+// dict makes a dict of another and of names, which gonja forgets the order of.
+func dict(args *exec.VarArgs) (*exec.Value, error) {
+	d := &exec.Dict{}
+	if n := len(args.Args); n > 1 || n == 1 && !args.First().IsDict() {
+		return nil, errors.New("dict takes one dict, and names")
+	}
+	if len(args.Args) == 1 {
+		d.Pairs = pairs(args.First())
+	}
+	for _, name := range slices.Sorted(maps.Keys(args.KwArgs)) {
+		p := &exec.Pair{Key: exec.AsValue(name), Value: args.KwArgs[name]}
+		i := slices.IndexFunc(d.Pairs, func(old *exec.Pair) bool { return old.Key.EqualValueTo(p.Key) })
+		if i < 0 {
+			d.Pairs = append(d.Pairs, p)
+		} else {
+			d.Pairs[i] = p
+		}
+	}
+	if len(d.Pairs) == 0 {
+		return exec.AsValue(map[string]any{}), nil // which is false, as gonja's is not
+	}
+	return exec.AsValue(d), nil
+}
+
+// dictMethods are Python's that change nothing, as those that do are refused by transformers.
+func dictMethods() *exec.MethodSet[map[string]any] {
+	of := func(f func(dict *exec.Value) any) exec.Method[map[string]any] {
+		return func(_ map[string]any, dict *exec.Value, args *exec.VarArgs) (any, error) {
+			return f(dict), args.Take()
+		}
+	}
+	return exec.NewMethodSet(map[string]exec.Method[map[string]any]{
+		"copy":  of(func(v *exec.Value) any { return v.Interface() }),
+		"keys":  of(func(v *exec.Value) any { return v.Keys() }),
+		"items": of(func(v *exec.Value) any { return tuples(pairs(v)) }),
+		"values": of(func(v *exec.Value) any {
+			out := exec.ValuesList{}
+			for _, p := range pairs(v) {
+				out = append(out, p.Value)
+			}
+			return out
+		}),
+		"get": get,
+	})
+}
+
+func get(_ map[string]any, dict *exec.Value, args *exec.VarArgs) (any, error) {
+	if n := len(args.Args); n < 1 || n > 2 || len(args.KwArgs) > 0 {
+		return nil, errors.New("get takes a key and what there is without it")
+	}
+	if v, ok := lookup(dict, args.First()); ok {
+		return v.Interface(), nil
+	}
+	if len(args.Args) == 2 {
+		return args.Args[1].Interface(), nil
+	}
+	return none, nil
+}
+
+// items are the pairs of a dict; what is undefined has none.
+func items(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	switch err := args.Take(); {
+	case err != nil:
+		return refused(e, fmt.Errorf("the chat template calls items: %w", err))
+	case !in.IsNil() && !in.IsDict():
+		return refused(e, fmt.Errorf("the chat template takes items of %.100q, which is no dict", in.String()))
+	}
+	return exec.AsValue(tuples(pairs(in)))
+}
+
+// dictSort are the pairs of a dict by their keys or values.
+func dictSort(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	var sensitive, reverse bool
+	var by string
+	err := args.Take(exec.KeywordArgument("case_sensitive", exec.AsValue(false), exec.BoolArgument(&sensitive)),
+		exec.KeywordArgument("by", exec.AsValue("key"), exec.StringEnumArgument(&by, []string{"key", "value"})),
+		exec.KeywordArgument("reverse", exec.AsValue(false), exec.BoolArgument(&reverse)))
+	switch {
+	case err != nil:
+		return refused(e, fmt.Errorf("the chat template calls dictsort: %w", err))
+	case !in.IsDict():
+		return refused(e, fmt.Errorf("the chat template takes dictsort of %.100q, which is no dict", in.String()))
+	}
+	list := pairs(in)
+	slices.SortStableFunc(list, func(a, b *exec.Pair) int {
+		x, y := a.Key, b.Key
+		if by == "value" {
+			x, y = a.Value, b.Value
+		}
+		if reverse {
+			x, y = y, x
+		}
+		order, comparable := compare(x, y, sensitive)
+		if !comparable {
+			refused(e, fmt.Errorf("the chat template takes dictsort of %.100q and %.100q, which cannot be compared", x.String(), y.String()))
+		}
+		return order
+	})
+	return exec.AsValue(tuples(list))
+}
+
+// compare orders two texts or two numbers.
+func compare(x, y *exec.Value, sensitive bool) (order int, comparable bool) {
+	if m, n := number(x), number(y); m != nil && n != nil {
+		return cmp.Compare(m.Float(), n.Float()), true
+	}
+	a, b := x.String(), y.String()
+	if !sensitive {
+		a, b = strings.ToLower(a), strings.ToLower(b)
+	}
+	return strings.Compare(a, b), x.IsString() && y.IsString()
+}

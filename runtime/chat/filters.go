@@ -1,0 +1,95 @@
+package chat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nikolalohinski/gonja/v2/builtins"
+	"github.com/nikolalohinski/gonja/v2/exec"
+)
+
+// filters are those that rewritten templates call, those that Jinja has otherwise than
+// gonja, and gonja's that answer as Jinja's do. There are no others.
+func filters() *exec.FilterSet {
+	set := map[string]exec.FilterFunction{
+		"plus": plus, "minus": minus, "times": times, "divided": divided, "floored": floored, "modulo": modulo, "modulo_of": moduloOf,
+		"power": power, "negated": negated, loopedName: looped, "center": center, "dictsort": dictSort, "format": percent,
+		"indent": indent, "items": items, "join": join, "replace": replaced, "reverse": reverse, "round": round, "sum": sum, "tojson": toJSON,
+	}
+	for _, of := range []struct {
+		wrap  func(exec.FilterFunction) exec.FilterFunction
+		names []string
+	}{
+		{unchanged, []string{"abs", "attr", "capitalize", "default", "d", "e", "escape", "filesizeformat", "forceescape",
+			"lower", "random", "safe", "string", "striptags", "title", "trim", "truncate",
+			"upper", "wordcount", "wordwrap"}},
+		{lettered, []string{"count", "groupby", "length", "list", "map", "reject", "rejectattr", "select", "selectattr", "sort", "unique"}},
+		{ofSome, []string{"first", "last", "max", "min"}},
+		{few, []string{"batch", "slice"}},
+		{counted, []string{"int", "float"}},
+	} {
+		for _, name := range of.names {
+			filter, _ := builtins.Filters.Get(name)
+			set[name] = of.wrap(filter)
+		}
+	}
+	for name, filter := range set {
+		set[name] = func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+			if in.IsError() { // which gonja has filters see
+				return in
+			}
+			return filter(e, in, args)
+		}
+	}
+	return exec.NewFilterSet(set)
+}
+
+func unchanged(filter exec.FilterFunction) exec.FilterFunction { return filter }
+
+// lettered is a filter of a list, or of a text by its characters.
+func lettered(filter exec.FilterFunction) exec.FilterFunction {
+	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+		return filter(e, looped(e, in, nil), args)
+	}
+}
+
+// ofSome is a filter of which nothing is undefined, where gonja has an empty text.
+func ofSome(filter exec.FilterFunction) exec.FilterFunction {
+	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+		if in.IsIterable() && in.Len() == 0 {
+			return exec.AsValue(nil)
+		}
+		return filter(e, looped(e, in, nil), args)
+	}
+}
+
+// few is a filter whose first argument may be no more than maxRange.
+func few(filter exec.FilterFunction) exec.FilterFunction {
+	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+		for _, v := range append(slices.Collect(maps.Values(args.KwArgs)), args.Args...) {
+			if v.IsInteger() && v.Integer() > maxRange {
+				return refused(e, fmt.Errorf("the chat template asks batch or slice for %d, more than %d", v.Integer(), maxRange))
+			}
+		}
+		return filter(e, looped(e, in, nil), args)
+	}
+}
+
+// counted is a filter of a number, as which true is 1.
+func counted(filter exec.FilterFunction) exec.FilterFunction {
+	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+		if n := number(in); n != nil {
+			in = n
+		}
+		return filter(e, in, args)
+	}
+}
+
+// attributes are an attribute of each element, or the elements if it is nil.
+func attributes(e *exec.Evaluator, in, attribute *exec.Value) *exec.Value {
+	if attribute == nil {
+		return looped(e, in, nil)
+	}
+	return e.ExecuteFilterByName("map", in, &exec.VarArgs{KwArgs: map[string]*exec.Value{"attribute": attribute}})
+}

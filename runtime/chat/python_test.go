@@ -1,0 +1,56 @@
+package chat
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What gonja has otherwise; the wanted texts are those of Jinja 3.1.6.
+func TestAsPython(t *testing.T) {
+	for text, want := range map[string]string{
+		// Texts are of characters.
+		"{{ 'é'[0] }}{{ 'aé'|last }}{{ ('é'|upper)[-1] }}{{ ['é'][0][0] }}{{ 'é'[1] }}{{ 'aé'.1 }}":                            "ééÉéé",
+		"{% for c in 'aé' %}{% if c == 'é' %}{{ loop.index }}{{ loop.length }}{% endif %}{% endfor %}{{ 'aé'|join('-') }}":     "22a-é",
+		"{{ 'aéb'|reverse }}{{ [3, 1, 2]|reverse|list }}{{ 'éb'.find('b') }}{{ 'ébb'.rfind('b') }}{{ 'é'|map('upper')|join }}": "béa[2, 1, 3]12É",
+
+		// Dicts are in order.
+		"{{ {'b': 1, 'a': 2}|items|list }}{{ {'b': 1, 'a': 2}.items()|list }}{{ undefined|items|list }}":                                              "[('b', 1), ('a', 2)][('b', 1), ('a', 2)][]",
+		"{{ {'b': 1, 'A': 2}|dictsort }}{{ {'b': 1, 'A': 2, 'a': 3}|dictsort(true) }}":                                                                "[('A', 2), ('b', 1)][('A', 2), ('a', 3), ('b', 1)]",
+		"{{ {'b': 1, 'A': 2}|dictsort(reverse=true) }}{{ {'b': 2, 'A': 1}|dictsort(by='value') }}":                                                    "[('b', 1), ('A', 2)][('A', 1), ('b', 2)]",
+		"{% for k, v in {'b': 1, 'a': 2}|dictsort %}{{ k }}{{ v }}{% endfor %}{{ {'b': 1, 'a': 2}.keys()|list }}{{ {'b': 1, 'a': 2}.values()|list }}": "a2b1['b', 'a'][1, 2]",
+		"{{ messages[3] }}{% for k in messages[0] %}{{ k }},{% endfor %}{{ messages[3].items()|list }}":                                               "{'role': 'user', 'content': 'bye'}role,content,[('role', 'user'), ('content', 'bye')]",
+		"{{ {1: 'x'}[1] }}{{ {} or 'e' }}{{ {}|length }}{{ dict({'b': 1}, a=2) }}{{ dict(a=1).a }}":                                                   "xe0{'b': 1, 'a': 2}1",
+		"{{ {'b': 1, 'a': [true, none, 1.0]}|tojson }}{{ {'b': 1, 'a': 2}|tojson(sort_keys=true) }}":                                                  `{"b": 1, "a": [true, null, 1.0]}{"a": 2, "b": 1}`,
+		"{{ {'b': [1, []], 'a': {}}|tojson(indent=2) }}{{ [1, 2]|tojson(separators=(';', ':')) }}":                                                    "{\n  \"b\": [\n    1,\n    []\n  ],\n  \"a\": {}\n}[1;2]",
+		"{{ 'é<\n\x7f\u2028'|tojson }}{{ 'é😀'|tojson(ensure_ascii=true) }}":                                                                           "\"é<\\n\x7f\u2028\"\"\\u00e9\\ud83d\\ude00\"",
+
+		// Numbers.
+		"{{ -7 // 2 }} {{ -7 % 3 }} {{ 7 // -2 }} {{ 7 % -3 }} {{ -6 // 3 }} {{ -6 % 3 }}":     "-4 2 -4 -2 -2 0",
+		"{{ -7.5 // 2 }} {{ -7.5 % 2 }} {{ 7.5 % -2 }} {{ 5 // 0.3 }} {{ 7 / 2 }} {{ 6 / 3 }}": "-4.0 0.5 -0.5 16.0 3.5 2.0",
+		"{% set x = -7 %}{{ x // 2 }} {{ x % 3 }} {{ -(7 // 2) }} {{ true // 2 }}":             "-4 2 -3 0",
+		"{{ true + true }} {{ 3 - true }} {{ true|int }} {{ [[1], [2]]|sum(start=[]) }}":       "2 2 1 [1, 2]",
+		"{{ 2.5|round }} {{ 3|round }} {{ 2.675|round(2) }} {{ 2.1|round(0, 'ceil') }}":        "2.0 3 2.67 3.0",
+		"{{ not 0 }} {{ not 1 and 1 }} {{ 1 and not 1.5 }} {{ [not not 2] }}":                  "True False False [True]",
+
+		// None and what is undefined.
+		"{{ none }}{{ None }}{{ true }}{{ false }}{{ undefined }}{{ [none, true] }}{{ none ~ 1 }}":                                    "NoneNoneTrueFalse[None, True]None1",
+		"{{ none is none }}{{ none == none }}{{ undefined == none }}{{ undefined is none }}{{ none is defined }}":                     "TrueTrueFalseFalseTrue",
+		"{{ none|default('x') }}{{ undefined|default('x') }}{{ none or 'y' }}{{ none.y }}{{ ('z' if false) is defined }}":             "NonexyFalse",
+		"{% set x = {'a': none} %}{{ x.a is none }}{{ x.get('b') is none }}{{ x.b is none }}{{ x.b is defined }}":                     "TrueTrueFalseFalse",
+		"{% macro f(a=none) %}{{ a }}{% endmacro %}{{ f() }}{{ 'a b c'.split(none, 1)|length }}{{ [none, undefined]|join(',') }}":     "None2None,",
+		"{{ []|first is defined }}{{ 0 is false }}{{ -3 is odd }}{{ 'a' is sequence }}{{ undefined is iterable }}{{ 'a' is lt 'b' }}": "FalseFalseTrueTrueTrueTrue",
+
+		// Texts.
+		`{{ "a" "b" }}{{ ["a" 'b'|upper, "c"] }}{{ 'y' if "a" "b" == 'ab' }}`:                                                         "ab['AB', 'c']y",
+		"{{ 'a'|center(4) }}|{{ 'ab'|center(5) }}|{{ 'a\nb\n\nc'|indent }}{{ 'a\nb'|indent('>', true) }}":                             " a  |  ab |a\n    b\n\n    c>a\n>b",
+		"{{ '{} {}'.format(1.0, none) }}{{ '{{}}{1}{0}{a}'.format(1, true, a='z') }}{{ '{:>3}{:.2f}|{:03d}'.format('a', 1.234, 7) }}": "1.0 None{}True1z  a1.23|007",
+		"{{ '%s-%d%%'|format(none, 3) }}{{ 'aaa'|replace('a', 'b', 2) }}":                                                             "None-3%bba",
+	} {
+		tmpl, err := Parse("t", text, nil)
+		require.NoError(t, err, text)
+		got, err := tmpl.Render(talk, true)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+}

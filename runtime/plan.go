@@ -10,7 +10,6 @@ import (
 	"estream/ir"
 	"estream/lower"
 	"estream/pager"
-	"estream/pager/layout"
 	"estream/passes"
 )
 
@@ -246,9 +245,9 @@ func (m *Model) residualBytes(tokens int) int64 {
 	return lower.RoundUp(int64(tokens)*int64(m.hidden)*4, lower.Align)
 }
 
-// embedBytes is the gathered rows, their embeddings and the block they are read in.
+// embedBytes is the gathered rows, their embeddings and the blocks they are read in.
 func (m *Model) embedBytes(chunk int) int64 {
-	return int64(chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden)) + layout.BlockSize + 2*m.pkg.Manifest.Align
+	return int64(chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden)) + lower.Align + (TableReaders+1)*m.tableSlot()
 }
 
 // normBytes is a row of what head.norm gives head.proj.

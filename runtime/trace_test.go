@@ -18,9 +18,12 @@ import (
 // batch holds all of it.
 func TestEvents(t *testing.T) {
 	prompts := openGolden(t).ragged()
-	tokens := 0
+	tokens, ids := 0, map[int32]bool{}
 	for _, p := range prompts {
 		tokens += len(p)
+		for _, id := range p {
+			ids[id] = true
+		}
 	}
 	for _, memory := range []int64{0, 1 << 30} { // without pins, and with everything pinned
 		var events []runtime.Event
@@ -72,7 +75,7 @@ func TestEvents(t *testing.T) {
 			require.Equal(t, res.Stats.Compute, compute)
 			require.Len(t, free, map[bool]int{false: 4, true: 1}[memory > 0], "cells")
 			k := 3 // experts of a token
-			for graph, rows := range map[string]int{"embed": tokens, "c0.body": layers * tokens, "c0.route": layers * tokens, "expert0": layers * tokens * k, "head.norm": tokens} {
+			for graph, rows := range map[string]int{"embed": len(ids), "c0.body": layers * tokens, "c0.route": layers * tokens, "expert0": layers * tokens * k, "head.norm": tokens} {
 				require.Equal(t, rows, graphs[graph], graph)
 			}
 		}

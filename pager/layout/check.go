@@ -42,9 +42,11 @@ func (m *Manifest) Check() error {
 func checkVersion(v int) error {
 	switch {
 	case v > Version:
-		return &Error{ManifestName, "version", fmt.Sprintf("made by a newer estream, format %d; this one reads up to %d", v, Version)}
+		return &Error{ManifestName, "version", fmt.Sprintf("made by a newer estream, format %d; this one reads %d", v, Version)}
 	case v < 1:
 		return &Error{ManifestName, "version", fmt.Sprintf("there is no format %d", v)}
+	case v < Version:
+		return &Error{ManifestName, "version", fmt.Sprintf("made by an older estream, format %d; this one reads %d: pack the checkpoint again", v, Version)}
 	}
 	return nil
 }

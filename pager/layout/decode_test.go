@@ -176,7 +176,7 @@ func TestDecodeNewerFirst(t *testing.T) {
 	m := valid()
 	m.Version = 7
 	_, err := Decode(append(encode(m), 0, 0, 0, 0))
-	require.EqualError(t, err, "model.fb: version: made by a newer estream, format 7; this one reads up to 1")
+	require.EqualError(t, err, "model.fb: version: made by a newer estream, format 7; this one reads 2")
 }
 
 func FuzzDecode(f *testing.F) {

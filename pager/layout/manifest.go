@@ -11,7 +11,7 @@
 //	L3  Experts and Dense ascend by layer, then index, and no pair is there twice
 //	L4  Dense is one record a layer, then those of the head, numbered from 0
 //	L5  factors are finite and not zero
-//	L6  a region has one checksum a block, a block being 1 MiB or the rest
+//	L6  a region has one checksum a block, a block being 32 KiB or the rest
 //	L7  Files names experts.bin, dense.bin and each companion once, by plain names
 //	L8  every artifact lies within a companion
 //
@@ -25,14 +25,14 @@ package layout
 //go:generate gofmt -w fb
 
 const (
-	// Version is the format this package writes, and the newest it reads.
-	Version = 1
+	// Version is the format this package writes and reads. In format 1 blocks were of 1 MiB.
+	Version = 2
 	// Identifier is the FlatBuffers file identifier of a manifest.
 	Identifier = "ESTR"
 	// DefaultAlign is the alignment of packages unless asked otherwise, in bytes.
 	DefaultAlign = 16 << 10
 	// BlockSize is the length in bytes of a region's checksummed blocks.
-	BlockSize = 1 << 20
+	BlockSize = 32 << 10
 	// MaxManifest is the length in bytes of the longest manifest read or written.
 	MaxManifest = 256 << 20
 

@@ -44,7 +44,7 @@ func (f *recordFile) cleanBetween(payloads []section) error {
 // clean makes the bytes of a stretch zero. Those that are stay unwritten, so
 // that holes stay holes.
 func (f *recordFile) clean(from, to int64) error {
-	zeros := make([]byte, min(BlockSize, max(0, to-from)))
+	zeros := make([]byte, min(readSize, max(0, to-from)))
 	buf := make([]byte, len(zeros))
 	for from < to {
 		n := min(int64(len(buf)), to-from)

@@ -43,7 +43,7 @@ func (w *Writer) empty() error {
 // wrong; but disks that lie about it, and hands that touch the files, are found
 // here, and reading is cheap beside making. What is wrong is made again.
 func (w *Writer) recheck(ctx context.Context, entries []entry, checked func(done, total int64)) error {
-	r := &rereader{buf: make([]byte, BlockSize), progress: checked}
+	r := &rereader{buf: make([]byte, readSize), progress: checked}
 	for _, e := range entries {
 		r.total += max(0, e.Length)
 	}

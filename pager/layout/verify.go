@@ -13,6 +13,9 @@ import (
 // maxDamage bounds the errors that one Verify collects.
 const maxDamage = 20
 
+// readSize is how much of a file is read or written at a time.
+const readSize = 1 << 20
+
 // Verify reads the whole package again and compares every checksum. progress,
 // if there is one, is told of bytes done and in all, from the calling
 // goroutine. The error joins one error for each damaged thing, naming file,
@@ -24,7 +27,7 @@ func Verify(ctx context.Context, p *Package, progress func(done, total int64)) e
 		return fmt.Errorf("package: %w", err)
 	}
 	defer root.Close()
-	r := &rereader{buf: make([]byte, BlockSize), progress: progress}
+	r := &rereader{buf: make([]byte, readSize), progress: progress}
 	var files [][]section
 	for _, f := range p.Manifest.Files {
 		sections := p.Manifest.sections(f)
@@ -123,7 +126,7 @@ func (r *rereader) sum(ctx context.Context, f io.ReaderAt, s section) (uint32, e
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		chunk := r.buf[:min(end-at, BlockSize)]
+		chunk := r.buf[:min(end-at, readSize)]
 		if n, err := f.ReadAt(chunk, at); n < len(chunk) {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF

@@ -56,14 +56,15 @@ func (l *line) read(now time.Duration, r Span) time.Duration {
 
 // replay is how long the pass's reads take by themselves, what the consumer fetched beside the readers.
 func (p *pass) replay() time.Duration {
-	free := make([]time.Duration, p.c.Readers+1) // when each reader is, and the consumer
+	free := make([]time.Duration, p.c.Readers+max(1, p.c.Depth)) // when each reader is, and each of the consumer's
 	l := line{Disk: p.c.Disk}
 	for _, r := range p.reads {
-		next := p.c.Readers
-		if r.Stage >= 0 {
-			next = slices.Index(free, slices.Min(free[:next]))
+		idle := free[:p.c.Readers]
+		if r.Stage < 0 {
+			idle = free[p.c.Readers:]
 		}
-		free[next] = l.read(free[next], r)
+		next := slices.Index(idle, slices.Min(idle))
+		idle[next] = l.read(idle[next], r)
 	}
 	return slices.Max(free)
 }

@@ -22,7 +22,8 @@ type Config struct {
 	Disk     Disk
 	Pins     []Pin
 
-	Fetch  []int64       // bytes of each read that the consumer does itself before the first stage, one after another
+	Fetch  []int64       // bytes of each read that the consumer has done before the first stage
+	Depth  int           // how many of them at a time; 0 is 1
 	Embed  time.Duration // computed after that
 	Stages []Stage
 	Heads  int // how often the last stage's dense records come
@@ -102,12 +103,19 @@ func Run(c Config) (Totals, error) {
 // fetch is what comes before the first stage.
 func (p *pass) fetch() {
 	p.work()
-	var to cell
-	for i, n := range p.c.Fetch {
-		p.begin(Span{Stage: -1, Dense: true, First: i, Count: 1, Bytes: n}, &to, false)
-		for to.state == pager.Filling {
+	to := make([]cell, max(1, p.c.Depth))
+	wait := func(c *cell) {
+		for c.state == pager.Filling {
 			p.step()
 		}
+	}
+	for i, n := range p.c.Fetch {
+		c := &to[i%len(to)]
+		wait(c)
+		p.begin(Span{Stage: -1, Dense: true, First: i, Count: 1, Bytes: n}, c, false)
+	}
+	for i := range to {
+		wait(&to[i])
 	}
 	p.compute(p.c.Embed, Span{Stage: -1, Dense: true})
 }

@@ -86,6 +86,7 @@ func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error
 		for i := range int64(math.Ceil(random)) {
 			c.Fetch = append(c.Fetch, min(layout.BlockSize, p.Package.Table-i*layout.BlockSize))
 		}
+		c.Depth = runtime.TableReaders
 	}
 	c.Embed = p.Profile.Embed.of(chunks(plan), plan.Tokens, 0)
 	rows := p.rows(plan.Tokens)

@@ -44,6 +44,7 @@ func (f Family) build(c *Config) (*ir.Module, error) {
 	}
 	c.use(f.Weights)
 	refused, unknown := c.unread(slices.Concat(ignored(), f.Ignored, f.Partly))
+	unknown = some(unknown)
 	if n := len(unknown); n > 0 {
 		unknown[n-1] += ": the family does not know this setting, and ignoring it could change the model; remove what changes nothing"
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,15 +69,15 @@ func find(families []Family, archs []string) (Family, error) {
 	if len(archs) == 0 {
 		return Family{}, errors.New("models: config.json: architectures is not there: want a list of one")
 	}
-	var errs []error
+	var first error
 	for _, a := range archs {
 		f, err := Find(families, a)
 		if err == nil {
 			return f, nil
 		}
-		errs = append(errs, err)
+		first = cmp.Or(first, err)
 	}
-	return Family{}, errs[0]
+	return Family{}, first
 }
 
 func (m *Model) note(format string, args ...any) {

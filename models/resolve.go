@@ -38,7 +38,7 @@ func (m *Model) resolve(module *ir.Module) error {
 }
 
 func (r *resolver) err() error {
-	text, sep := "models: the checkpoint of architecture "+strings.Join(r.m.Config.Architectures, ", "), ": "
+	text, sep := "models: the checkpoint of architecture "+fmt.Sprintf("%.200s", strings.Join(r.m.Config.Architectures, ", ")), ": "
 	add := func(p problems, before, after string) {
 		if p.n > 0 {
 			text += sep + before + p.String() + after
@@ -125,10 +125,10 @@ func (r *resolver) rest() {
 		switch {
 		case r.used[t.Name]:
 		case t.Aside != "":
-			of(r.skipped, t.Aside).add(func() string { return t.Name })
+			of(r.skipped, t.Aside).add(func() string { return fmt.Sprintf("%.200s", t.Name) })
 			continue
 		case derived(t.Name):
-			of(r.skipped, "for they follow from config.json").add(func() string { return t.Name })
+			of(r.skipped, "for they follow from config.json").add(func() string { return fmt.Sprintf("%.200s", t.Name) })
 			continue
 		default:
 			r.unused.add(func() string { return fmt.Sprintf("%.200q", t.Name) + r.m.nearest(t.Name) })

@@ -219,7 +219,7 @@ func (s *Settings) unread(ignored []string) (refused, unknown []string) {
 			r, u := s.within[key].unread(ignored)
 			refused, unknown = append(refused, r...), append(unknown, u...)
 		case !s.read[key] && !slices.Contains(ignored, key) && !harmless(key, v):
-			is := fmt.Sprintf("%s%s is %s", s.where, key, show(v))
+			is := fmt.Sprintf("%s%.80s is %s", s.where, key, show(v))
 			if want := cmp.Or(s.only[key], only(key)); want != "" {
 				refused = append(refused, is+": want "+want)
 			} else {
@@ -228,6 +228,15 @@ func (s *Settings) unread(ignored []string) (refused, unknown []string) {
 		}
 	}
 	return refused, unknown
+}
+
+// some is the first few of a list in which a stranger's keys are, the others counted.
+func some(list []string) []string {
+	const most = 16
+	if more := len(list) - most; more > 0 {
+		return append(list[:most], fmt.Sprintf("and %d more", more))
+	}
+	return list
 }
 
 // only is the value of a key that asks for what every family does, where there is one.

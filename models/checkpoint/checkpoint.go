@@ -109,13 +109,18 @@ func look(path string) (string, error) {
 	return "no known weights in the folder, which holds " + list(names, 8), nil
 }
 
-// list writes names as a sentence has them, those past the first n only counted.
+// list writes names as a sentence has them, each cut to what fits a message, those past the first n only counted.
 func list(names []string, n int) string {
 	if len(names) == 0 {
 		return "nothing"
 	}
-	if rest := len(names) - n; rest > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), rest)
+	var text []string
+	for _, name := range names[:min(n, len(names))] {
+		text = append(text, fmt.Sprintf("%.80s", name))
 	}
-	return strings.Join(names, ", ")
+	s := strings.Join(text, ", ")
+	if rest := len(names) - n; rest > 0 {
+		s += fmt.Sprintf(" and %d more", rest)
+	}
+	return s
 }

@@ -69,8 +69,14 @@ func (f Folder) has(name string) bool {
 	return err == nil
 }
 
-// local refuses names that lead out of the folder as they are written.
+// maxFile bounds the name of a file, which errors hold whole, in bytes.
+const maxFile = 255
+
+// local refuses names that lead out of the folder as they are written, or that no file has.
 func (f Folder) local(name string) error {
+	if len(name) > maxFile {
+		return fmt.Errorf("checkpoint %s: file %.80q: a name of %d bytes, want at most %d", f.path, name, len(name), maxFile)
+	}
 	up := func(part string) bool { return part == ".." }
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
 	if !filepath.IsLocal(name) || slices.ContainsFunc(parts, up) {
@@ -100,16 +106,21 @@ func (f Folder) Open(name string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := os.Stat(real) // before opening, which would wait at a pipe
+	return openRegular(real, f.Path(name))
+}
+
+// openRegular opens a regular file, which errors name as the caller knows it, and returns its size.
+func openRegular(path, known string) (*os.File, int64, error) {
+	info, err := os.Stat(path) // before opening, which would wait at a pipe
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s: not a regular file (%s)", f.Path(name), info.Mode().Type())
+		return nil, 0, fmt.Errorf("%s: not a regular file (%s)", known, info.Mode().Type())
 	}
 	var file *os.File
 	if err == nil {
-		file, err = os.Open(real)
+		file, err = os.Open(path)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", f.Path(name), cause(err))
+		return nil, 0, fmt.Errorf("%s: %w", known, cause(err))
 	}
 	return file, info.Size(), nil
 }
@@ -121,14 +132,30 @@ func (f Folder) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	return whole(file, f.Path(name), size, limit)
+}
+
+// whole reads a file of that size, which may be at most limit.
+func whole(file *os.File, known string, size, limit int64) ([]byte, error) {
 	if size > limit {
-		return nil, fmt.Errorf("%s: %d bytes, want at most %d", f.Path(name), size, limit)
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", known, size, limit)
 	}
 	text := make([]byte, size)
 	if err := ReadAt(file, text, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Path(name), err)
+		return nil, fmt.Errorf("%s: %w", known, err)
 	}
 	return text, nil
+}
+
+// ReadConfig returns a config.json that is not beside weights, wherever path leads: a regular file, no larger than one
+// of a checkpoint may be.
+func ReadConfig(path string) ([]byte, error) {
+	file, size, err := openRegular(path, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return whole(file, path, size, maxConfig)
 }
 
 // Beside returns a whole file of at most limit bytes that lies beside the weights at path, a file or a folder, and

@@ -11,6 +11,8 @@ import (
 const (
 	indexName = "model.safetensors.index.json"
 	maxIndex  = maxHeader
+
+	maxMissing = 1000 // shards that are listed; a large model has some hundred
 )
 
 // What an index can be wrong about, for callers to tell apart.
@@ -82,12 +84,15 @@ func (x *index) missing(shards []string, home Folder) error {
 		return fmt.Errorf("%s: names shards that are not here (%s), but those here hold all its %d tensors; ignore the index to read them: %w",
 			x.file, list(shards, 8), x.count, ErrStaleIndex)
 	}
-	lines := make([]string, len(shards))
-	for i, s := range shards {
-		lines[i] = fmt.Sprintf("%s (%s)", s, list(x.tensors[s], 4))
+	var lines []string
+	for _, s := range shards[:min(maxMissing, len(shards))] {
+		lines = append(lines, fmt.Sprintf("%s (%s)", s, list(x.tensors[s], 4)))
 	}
-	return fmt.Errorf("%s: %d of %d shards missing: %s; download them again: %w",
-		x.file, len(shards), len(x.tensors), strings.Join(lines, "; "), ErrIncomplete)
+	text := strings.Join(lines, "; ")
+	if more := len(shards) - len(lines); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("%s: %d of %d shards missing: %s; download them again: %w", x.file, len(shards), len(x.tensors), text, ErrIncomplete)
 }
 
 // check compares the index with at, the tensors of its shards. That they hold more than it names is no fault.

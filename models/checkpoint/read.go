@@ -13,7 +13,7 @@ const readSize = 256 << 10
 func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
 	p, ok := s.at[name]
 	if !ok {
-		return fmt.Errorf("checkpoint %s: no tensor %q", s.home.path, name)
+		return fmt.Errorf("checkpoint %s: no tensor %.80q", s.home.path, name)
 	}
 	err := s.read(ctx, p, row, rows, dst)
 	if x, scaled := s.scales[name]; scaled && err == nil {
@@ -21,7 +21,7 @@ func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst 
 		err = s.scale(ctx, x, first, dst)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: tensor %q: %w", p.shard.path, name, err)
+		return fmt.Errorf("%s: tensor %.80q: %w", p.shard.path, name, err)
 	}
 	return nil
 }

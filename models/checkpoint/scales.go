@@ -30,7 +30,7 @@ func (s *safeTensors) findScales() error {
 		text, err := s.home.read(configName, maxConfig)
 		if q := quantizationOf(text); err == nil && len(q.Block) > 0 {
 			if len(q.Block) != 2 || min(q.Block[0], q.Block[1]) < 1 || max(q.Block[0], q.Block[1]) > maxBlock {
-				return fmt.Errorf("%s: weight_block_size is %v: want two sizes from 1 to %d", s.home.Path(configName), q.Block, maxBlock)
+				return fmt.Errorf("%s: weight_block_size is %.80s: want two sizes from 1 to %d", s.home.Path(configName), fmt.Sprint(q.Block), maxBlock)
 			}
 			block = [2]int(q.Block)
 		}

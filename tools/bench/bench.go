@@ -31,7 +31,7 @@ type Options struct {
 	Packages []string        // folders, a test each
 	Runtime  runtime.Options // how they run; Threads, Host, Trace and Events are set by the bench
 	Host     host.Options    // of the backend; Threads and Trace are set by the bench
-	Resident bool            // all weights stay in memory: instead of Runtime.Memory
+	Resident bool            // all weights that runs want stay in memory: instead of Runtime.Memory and Schedule
 
 	// Use sets what o runs on, given the host's backend; nil: that alone.
 	Use func(o *runtime.Options, host lower.Backend)
@@ -67,6 +67,9 @@ type Peaks struct{ Int8, BF16, F32 float64 }
 func Run(ctx context.Context, o Options, report func(*Result) error) error {
 	before := goruntime.GOMAXPROCS(0)
 	defer goruntime.GOMAXPROCS(before)
+	if o.Resident {
+		keepAll(&o.Runtime)
+	}
 	b := &bench{Options: o, report: report}
 	for _, pkg := range o.Packages {
 		for _, threads := range o.Threads {
@@ -101,7 +104,7 @@ func (b *bench) progress(format string, args ...any) {
 
 // session runs the tests of one package on one number of threads.
 func (b *bench) session(ctx context.Context, pkg string, threads int) (err error) {
-	s := &session{bench: b, pkg: pkg, threads: threads, costs: newCollector()}
+	s := &session{bench: b, pkg: pkg, threads: threads}
 	if s.model, err = s.open(ctx); err != nil {
 		return err
 	}

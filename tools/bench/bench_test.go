@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,8 @@ import (
 	"estream/lower/host"
 	"estream/models/all"
 	"estream/models/checkpoint"
+	"estream/pager"
+	"estream/pager/layout"
 	"estream/runtime"
 	"estream/tools/energy"
 	"estream/tools/pack"
@@ -152,6 +156,76 @@ func TestCancelled(t *testing.T) {
 		require.Len(t, got[0].SamplesNS, runs-1)
 		require.Positive(t, got[0].AvgTS)
 	}
+}
+
+// What a repetition did before it failed is of no result.
+func TestBrokenRepetition(t *testing.T) {
+	o := tiny(t)
+	o.Profile, o.Peaks, o.Repetitions = true, Peaks{Int8: 100, F32: 50}, 3
+	whole := results(t, o)[0]
+	disk := failing{run: 3}
+	o.Runtime.Source = disk.open
+	o.Progress = disk.progress
+	var got []*Result
+	err := Run(t.Context(), o, func(r *Result) error {
+		got = append(got, r)
+		return nil
+	})
+	require.ErrorIs(t, err, errBroken)
+	require.Len(t, got, 1)
+	require.Len(t, got[0].SamplesNS, 2)
+	products := func(r *Result) map[string]int64 {
+		out := map[string]int64{}
+		for _, row := range r.Profile.Instructions {
+			out[row.Phase+" "+row.Op] = row.MultiplyAdds
+		}
+		return out
+	}
+	require.Equal(t, products(whole), products(got[0]))
+	shares := func(r *Result) []float64 { // times the run's time, which differs
+		return []float64{*r.Int8Share * float64(r.AvgNS), *r.BF16Share * float64(r.AvgNS)}
+	}
+	require.InEpsilonSlice(t, shares(whole), shares(got[0]), 1e-6)
+}
+
+var errBroken = errors.New("broken disk")
+
+// failing is a disk on which the last record of a run cannot be read.
+type failing struct {
+	run  int // from 1 on, the warm-up apart
+	runs atomic.Int64
+	last atomic.Int64 // offset in the file of dense records
+}
+
+func (f *failing) progress(text string) {
+	if strings.Contains(text, ": run ") {
+		f.runs.Add(1)
+	}
+}
+
+func (f *failing) open(path string) (pager.Source, error) {
+	s, err := pager.OpenFile(path)
+	if err != nil || filepath.Base(path) != layout.DenseName {
+		return s, err
+	}
+	return failingFile{s, f}, nil
+}
+
+type failingFile struct {
+	pager.Source
+	*failing
+}
+
+func (f failingFile) ReadAt(ctx context.Context, p []byte, off int64) error {
+	switch f.runs.Load() {
+	case 0:
+		f.last.Store(off)
+	case int64(f.run):
+		if off == f.last.Load() {
+			return errBroken
+		}
+	}
+	return f.Source.ReadAt(ctx, p, off)
 }
 
 func TestErrors(t *testing.T) {

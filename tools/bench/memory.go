@@ -5,11 +5,20 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"estream/pager"
+	"estream/runtime"
 )
 
 // residentMemory is a budget that no model fills: runtime.Options.Memory of a model
 // whose weights all stay in memory.
 const residentMemory = 1 << 45
+
+// keepAll has a model keep all weights that its runs want in memory. Nothing is read
+// ahead of routes: guesses would go on reading weights that no run has wanted yet.
+func keepAll(o *runtime.Options) {
+	o.Memory, o.Schedule = residentMemory, pager.AfterRouting
+}
 
 // spare refuses to keep weights of so many bytes in memory of which less is free.
 func spare(need, free int64) error {

@@ -56,23 +56,36 @@ type cost struct {
 
 func newCollector() *collector { return &collector{costs: map[place]*cost{}} }
 
-func (c *collector) reset() { *c = *newCollector() }
-
 // op takes an event of host.Options.Trace.
 func (c *collector) op(e host.Event) {
-	at := place{phaseOf(e.Graph), e.Op}
+	c.cost(place{phaseOf(e.Graph), e.Op}).add(cost{1, int64(e.End.Sub(e.Start)), int64(e.Idle), e.Work})
+}
+
+// add adds the runs of another.
+func (c *collector) add(o *collector) {
+	c.runs, c.total, c.wait = c.runs+o.runs, c.total+o.total, c.wait+o.wait
+	for at, x := range o.costs {
+		c.cost(at).add(*x)
+	}
+}
+
+func (c *collector) cost(at place) *cost {
 	x := c.costs[at]
 	if x == nil {
 		x = &cost{}
 		c.costs[at] = x
 	}
-	x.calls++
-	x.ns += int64(e.End.Sub(e.Start))
-	x.idle += int64(e.Idle)
-	x.work.Int8 += e.Int8
-	x.work.BF16 += e.BF16
-	x.work.F32 += e.F32
-	x.work.Bytes += e.Bytes
+	return x
+}
+
+func (x *cost) add(o cost) {
+	x.calls += o.calls
+	x.ns += o.ns
+	x.idle += o.idle
+	x.work.Int8 += o.work.Int8
+	x.work.BF16 += o.work.BF16
+	x.work.F32 += o.work.F32
+	x.work.Bytes += o.work.Bytes
 }
 
 // phaseOf is the phase that a graph is of its layer class; of other graphs the name.

@@ -21,8 +21,8 @@ type session struct {
 	model    *runtime.Model
 	backends string // that it runs on
 	reads    recorder
-	costs    *collector
-	busy     map[string]time.Duration // of the run under way, by backend
+	costs    *collector               // of the run under way
+	busy     map[string]time.Duration // of it, by backend
 }
 
 // open opens the model that is measured.
@@ -37,9 +37,6 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 	}
 	if s.Bubble {
 		o.Source = s.reads.open(o.Source)
-	}
-	if s.Resident {
-		o.Memory = residentMemory
 	}
 	m, err := runtime.Open(ctx, s.pkg, o)
 	if err != nil {
@@ -94,7 +91,7 @@ func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 	if r, err = s.describe(n, plan); err != nil {
 		return nil, err
 	}
-	t := &tally{Result: r}
+	t := &tally{Result: r, costs: newCollector()}
 	defer func() {
 		t.sum(s)
 		err = errors.Join(err, t.apart.close())
@@ -105,7 +102,6 @@ func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 			return r, err
 		}
 	}
-	s.costs.reset()
 	for i := range s.Repetitions {
 		s.progress("%s: run %d of %d", r.Name(), i+1, s.Repetitions)
 		if err := s.repeat(ctx, t, b); err != nil {
@@ -128,11 +124,11 @@ func tokens(seed uint64, n, vocab int) []int32 {
 // once runs the batch.
 func (s *session) once(ctx context.Context, b runtime.Batch) (*runtime.Result, error) {
 	s.reads.reset()
-	s.busy = map[string]time.Duration{}
+	s.costs, s.busy = newCollector(), map[string]time.Duration{}
 	return s.model.Run(ctx, b)
 }
 
-// repeat is one repetition.
+// repeat is one repetition. One that fails counts for nothing.
 func (s *session) repeat(ctx context.Context, t *tally, b runtime.Batch) error {
 	var m *energy.Measurement
 	if s.Energy != nil {
@@ -157,6 +153,7 @@ func (s *session) repeat(ctx context.Context, t *tally, b runtime.Batch) error {
 		}
 	}
 	s.costs.ran(res.Stats)
+	t.costs.add(s.costs)
 	t.add(res, used, s.busy, apart)
 	return nil
 }
@@ -198,7 +195,8 @@ func (x *resident) open(ctx context.Context, s *session, b runtime.Batch, plan r
 	o, h := s.Runtime, s.Host
 	h.Threads = s.threads
 	s.use(&o, host.New(h))
-	o.Threads, o.Memory, o.Chunk = s.threads, residentMemory, plan.Chunk
+	o.Threads, o.Chunk = s.threads, plan.Chunk
+	keepAll(&o)
 	var err error
 	if x.model, err = runtime.Open(ctx, s.pkg, o); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 type tally struct {
 	*Result
 	apart resident
+	costs *collector // of all repetitions
 
 	read, compute, wait, bytes, wasted, bubble float64 // sums
 	joules                                     float64
@@ -66,11 +67,11 @@ func (t *tally) sum(s *session) {
 		joules, tokens := t.joules/n, n*float64(t.Prompt)/t.joules
 		t.EnergyJ, t.TokensPerJ, t.EnergyBy = &joules, &tokens, energy.Share(joules, t.busy)
 	}
-	work := s.costs.work()
+	work := t.costs.work()
 	t.Int8Share = share(float64(work.Int8)/n, avg, s.Peaks.Int8, s.threads)
 	t.BF16Share = share(float64(work.BF16)/n, avg, cmp.Or(s.Peaks.BF16, s.Peaks.F32), s.threads)
 	if s.Profile {
-		t.Result.Profile = s.costs.profile(s.threads, s.Peaks)
+		t.Result.Profile = t.costs.profile(s.threads, s.Peaks)
 	}
 }
 

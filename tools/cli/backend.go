@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	"estream/ir"
 	"estream/lower"
 	"estream/lower/host"
+	"estream/lower/host/kernel"
 	"estream/runtime"
 )
 
@@ -44,12 +48,16 @@ func (a *App) backendNames() []string {
 	return names
 }
 
-// choose returns the backend of a name.
+// choose returns the backend of a name, which can be made.
 func (a *App) choose(name string) (Backend, error) {
 	for _, b := range a.choice() {
-		if b.Name == name {
-			return b, nil
+		if b.Name != name {
+			continue
 		}
+		if b.New(a.host()) == nil {
+			return b, fmt.Errorf("backend %q: its New returns nil", name)
+		}
+		return b, nil
 	}
 	return Backend{}, usagef("unknown backend %q: use one of %s", name, strings.Join(a.backendNames(), ", "))
 }
@@ -60,19 +68,50 @@ func (a *App) backend(name string) (lower.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.New(host.New(host.Options{Ops: a.HostOps})), nil
+	return b.New(a.host()), nil
+}
+
+// host is the host's backend, to be asked, not to run on: it needs no kernels, so
+// that ESTREAM_CPU does not matter.
+func (a *App) host() lower.Backend {
+	return host.New(host.Options{Kernels: &kernel.Set{}, Ops: a.HostOps})
+}
+
+// packing is what packages for the backend of a name have.
+func (a *App) packing(name string) (lower.Packing, error) {
+	b, err := a.backend(name)
+	if err != nil {
+		return lower.Packing{}, err
+	}
+	for _, p := range b.Packings() {
+		return p, nil
+	}
+	return lower.Packing{}, fmt.Errorf("backend %q has no packing: no package can be written for it", name)
+}
+
+// look opens a package to be shown or verified, not run.
+func (a *App) look(ctx context.Context, dir string) (*runtime.Model, error) {
+	ops, err := ir.Core(a.Ops...)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.Open(ctx, dir, runtime.Options{Host: a.host(), Ops: ops, Packings: a.foreign()})
 }
 
 // packings are those that packages may have, the host's first.
 func (a *App) packings() []lower.Packing {
-	return append(host.New(host.Options{}).Packings(), a.foreign()...)
+	return append(a.host().Packings(), a.foreign()...)
 }
 
 // foreign are packings that are not the host's.
 func (a *App) foreign() (foreign []lower.Packing) {
-	h := host.New(host.Options{Ops: a.HostOps})
+	h := a.host()
 	for _, b := range a.Backends {
-		for _, p := range b.New(h).Packings() {
+		x := b.New(h)
+		if x == nil {
+			continue // which choose tells of
+		}
+		for _, p := range x.Packings() {
 			if !slices.ContainsFunc(h.Packings(), func(own lower.Packing) bool { return own.Name == p.Name }) {
 				foreign = append(foreign, p)
 			}

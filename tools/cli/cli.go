@@ -65,9 +65,12 @@ func Main(a *App, args []string) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	out := &printer{Writer: a.Stdout}
 	a.Stdout = out
-	root := a.root()
-	root.SetArgs(llamaArgs(args))
-	err := errors.Join(root.ExecuteContext(ctx), out.err)
+	err := a.checkParts()
+	if err == nil {
+		root := a.root()
+		root.SetArgs(llamaArgs(args))
+		err = out.once(root.ExecuteContext(ctx))
+	}
 	var usage usageError
 	switch {
 	case err == nil:

@@ -55,7 +55,7 @@ func pace(r *pack.Report) string {
 // reportJSON adds what conversions have in common to fields.
 func reportJSON(r *pack.Report, fields map[string]any) map[string]any {
 	maps.Copy(fields, map[string]any{
-		"family": r.Family, "policy": r.Policy, "notes": r.Notes, "read_bytes": r.Read, "written_bytes": r.Written, "kept": r.Kept,
+		"family": r.Family, "policy": keyValuesJSON(r.Policy), "notes": r.Notes, "read_bytes": r.Read, "written_bytes": r.Written, "kept": r.Kept,
 		"elapsed_s": r.Elapsed.Seconds(), "bytes_per_s": r.Rate(), "peak_bytes": r.Peak,
 	})
 	return fields

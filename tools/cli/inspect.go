@@ -37,7 +37,7 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 	f.StringVar(&graph, "graph", "", "print this graph only")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		m, err := a.open(cmd.Context(), args[0], runFlags{})
+		m, err := a.look(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (a *App) inspectJSON(m *runtime.Model) error {
 	}
 	return a.printJSON(censusJSON(c, map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
-		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": man.Files, "policy": man.Policy, "provenance": man.Provenance,
-		"config": string(man.Config), "module": man.Module, "experts": man.Experts, "dense": man.Dense, "rows": man.Rows,
+		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": filesJSON(man.Files), "policy": keyValuesJSON(man.Policy), "provenance": keyValuesJSON(man.Provenance),
+		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows),
 	}))
 }

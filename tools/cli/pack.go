@@ -98,11 +98,11 @@ func packEncoding(name string, kinds [4]string) (pack.Encoding, error) {
 
 // packFor sets what of o follows from its backend and from the program.
 func (a *App) packFor(o *pack.Options) error {
-	b, err := a.backend(o.Backend)
+	packing, err := a.packing(o.Backend)
 	if err != nil {
 		return err
 	}
-	o.Packing, o.Families, o.Formats = b.Packings()[0], a.Families, a.Formats
+	o.Packing, o.Families, o.Formats = packing, a.Families, a.Formats
 	return nil
 }
 

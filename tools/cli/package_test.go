@@ -1,11 +1,15 @@
 package cli_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"estream/pager/layout"
 )
 
 func TestPack(t *testing.T) {
@@ -47,6 +51,21 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, 1, run("verify", damaged(t, dir, "model.fb")).code)
 }
 
+// What runs nothing needs no kernels.
+func TestWithoutKernels(t *testing.T) {
+	dir, made := packed(t, tiny, "w8"), t.TempDir()
+	t.Setenv("ESTREAM_CPU", "abacus")
+	for _, args := range [][]string{
+		{"verify", dir}, {"inspect", dir}, {"inspect", "--ir", dir}, {"inspect", "--legal", dir}, {"inspect", "--json", dir}, {"inspect", "--records", dir},
+		{"families"}, {"ops"}, {"formats"}, {"pack", tiny, made + "/p"}, {"synth", "--config", tiny, made + "/s"},
+	} {
+		require.NotEmpty(t, ok(t, args...).out, "%q", args)
+	}
+	r := run("run", "--tokens", "1", dir)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.errors, "ESTREAM_CPU=abacus: this processor has ")
+}
+
 func TestInspect(t *testing.T) {
 	dir := packed(t, tiny, "f32")
 	r := ok(t, "inspect", dir)
@@ -54,7 +73,7 @@ func TestInspect(t *testing.T) {
 		"family    olmoe, 3 layers, hidden 64, vocabulary of 160\n",
 		"params    219456: 147456 of experts, 127296 for each token\n",
 		"weights   experts f32               147456 values in 576.0 KiB\n",
-		"format    1, aligned to 16.0 KiB, packing host for host\n",
+		fmt.Sprintf("format    %d, aligned to 16.0 KiB, packing host for host\n", layout.Version),
 		"policy    ffn.router.weight: f32: router, exact (3 graphs, layer0 to layer2)\n",
 		"class     c0: 3 layers (0-2); graphs c0.body, c0.route, c0.experts, c0.tail, c0.early\n",
 		"experts   expert0 of class c0: 8 a layer, 3 a token, 24.0 KiB each (32.0 KiB on disk)\n",
@@ -101,12 +120,21 @@ weights   embed   w8                 10240 values in 10.3 KiB
 file      dense.bin              144.0 KiB
 file      experts.bin            384.0 KiB
 file      model.fb               9.4 KiB
+total     3 files                537.4 KiB
 `, r.out)
 	ok(t, "synth", "--config", tiny, dir)
 	made := ok(t, "inspect", dir).out
 	for _, line := range strings.SplitAfter(r.out, "\n")[1:10] {
 		require.Contains(t, made, line)
 	}
+
+	total := int64(0)
+	for _, name := range []string{"dense.bin", "experts.bin", "model.fb"} {
+		st, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		total += st.Size()
+	}
+	require.Equal(t, float64(total), object(t, ok(t, "synth", "--dry-run", "--json", "--config", tiny))["total_bytes"])
 
 	v := object(t, ok(t, "synth", "--dry-run", "--json", "--encoding", "w8", "--config", "../../testdata/configs/LFM2-8B-A1B.config.json"))
 	requireKeys(t, v, "family", "encoding", "policy", "notes", "weights", "files")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"regexp"
@@ -19,6 +20,31 @@ func (p *printer) Write(b []byte) (int, error) {
 		_, p.err = io.WriteString(p.Writer, visible(string(b)))
 	}
 	return len(b), p.err
+}
+
+// once is the error of a command that printed to p: what p has come upon stands in
+// it one time, whether the command has returned it never or more than once.
+func (p *printer) once(err error) error {
+	if p.err == nil {
+		return err
+	}
+	return errors.Join(without(err, p.err), p.err)
+}
+
+// without leaves an error out of those that were joined.
+func without(err, out error) error {
+	if !errors.Is(err, out) {
+		return err
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	var rest []error
+	for _, e := range joined.Unwrap() {
+		rest = append(rest, without(e, out))
+	}
+	return errors.Join(rest...)
 }
 
 // control is what a terminal would obey. Colours are let through: check's own are.

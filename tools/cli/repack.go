@@ -37,14 +37,14 @@ interrupted repack goes on where it was, as pack does.`,
 }
 
 func (a *App) repack(ctx context.Context, from, to string, o pack.RepackOptions, asJSON bool) error {
-	b, err := a.backend(o.Backend)
+	packing, err := a.packing(o.Backend)
 	if err != nil {
 		return err
 	}
 	if o.Ops, err = ir.Core(a.Ops...); err != nil {
 		return err
 	}
-	o.Packing, o.Known = b.Packings()[0], a.packings()
+	o.Packing, o.Known = packing, a.packings()
 	report, err := a.convert(ctx, "repacking", &o.Options, func() (*pack.Report, error) { return pack.Repack(ctx, from, to, o) })
 	if err != nil {
 		return err

@@ -128,9 +128,14 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 	if err != nil {
 		return err
 	}
+	var total int64
+	for _, f := range plan.Files {
+		total += f.Size
+	}
 	if f.asJSON {
 		return a.printJSON(censusJSON(&plan.Census, map[string]any{
-			"family": plan.Family, "layers": plan.Layers, "encoding": o.Encoding.Name, "policy": plan.Policy, "notes": plan.Notes, "files": plan.Files,
+			"family": plan.Family, "layers": plan.Layers, "encoding": o.Encoding.Name, "policy": keyValuesJSON(plan.Policy), "notes": plan.Notes,
+			"files": filesJSON(plan.Files), "total_bytes": total,
 		}))
 	}
 	for _, n := range plan.Notes {
@@ -139,6 +144,7 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 	fmt.Fprintf(a.Stdout, "family    %s, %d layers, as %s\n", plan.Family, plan.Layers, o.Encoding.Name)
 	a.printCensus(&plan.Census)
 	a.printFiles(plan.Files)
+	fmt.Fprintf(a.Stdout, "total     %-22s %s\n", fmt.Sprintf("%d files", len(plan.Files)), formatSize(total))
 	return nil
 }
 

@@ -25,7 +25,7 @@ func (a *App) verifyCommand() *cobra.Command {
 }
 
 func (a *App) verify(ctx context.Context, dir string, asJSON bool) error {
-	m, err := a.open(ctx, dir, runFlags{})
+	m, err := a.look(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,9 @@ import (
 type model struct {
 	config  []byte
 	seed    uint64
-	tensors []tensor // as the layers have them
+	tensors []tensor            // as the layers have them
+	at      map[string]int      // in tensors, by name
+	listed  []checkpoint.Tensor // by name, sorted
 }
 
 // A tensor of the checkpoint, in bf16.
@@ -56,7 +58,7 @@ func (m *model) list(families []models.Family) error {
 	if err != nil {
 		return err
 	}
-	l := lister{c: c, weights: f.Weights, known: map[string]bool{}, tables: map[law][]uint16{}}
+	l := lister{c: c, weights: f.Weights, at: map[string]int{}, tables: map[law][]uint16{}}
 	l.graph(module.Graph("embed"), 0)
 	for i, name := range module.Layers {
 		l.graph(module.Graph(name), i)
@@ -64,7 +66,11 @@ func (m *model) list(families []models.Family) error {
 	if l.graph(module.Graph("head"), 0); l.err != nil {
 		return l.err
 	}
-	m.tensors = l.tensors
+	m.tensors, m.at = l.tensors, l.at
+	for _, t := range m.tensors {
+		m.listed = append(m.listed, checkpoint.Tensor{Name: t.name, DType: "BF16", Shape: t.shape, Bytes: t.bytes()})
+	}
+	slices.SortFunc(m.listed, func(a, b checkpoint.Tensor) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
@@ -85,7 +91,7 @@ func find(families []models.Family, archs []string) (models.Family, error) {
 type lister struct {
 	c       *models.Config
 	weights models.Weights
-	known   map[string]bool
+	at      map[string]int // in tensors
 	tables  map[law][]uint16
 	tensors []tensor
 	err     error
@@ -118,11 +124,12 @@ func (l *lister) weight(w *ir.Value, layer, expert int) {
 		return
 	}
 	s := entry.From[0]
-	name := strings.NewReplacer("{l}", strconv.Itoa(layer), "{e}", strconv.Itoa(expert)).Replace(s.Name)
-	if l.known[name] {
+	name := strings.ReplaceAll(s.Name, "{l}", strconv.Itoa(layer))
+	name = strings.ReplaceAll(name, "{e}", strconv.Itoa(expert))
+	if _, known := l.at[name]; known {
 		return
 	}
-	l.known[name] = true
+	l.at[name] = len(l.tensors)
 	law := lawOf(w.Name, w.Type)
 	if l.tables[law] == nil {
 		l.tables[law] = law.table()
@@ -163,18 +170,11 @@ func (m *model) format() checkpoint.Format {
 // Config implements checkpoint.Checkpoint, as the methods below do.
 func (m *model) Config() ([]byte, error) { return m.config, nil }
 
-func (m *model) Tensors() []checkpoint.Tensor {
-	var out []checkpoint.Tensor
-	for _, t := range m.tensors {
-		out = append(out, checkpoint.Tensor{Name: t.name, DType: "BF16", Shape: t.shape, Bytes: t.bytes()})
-	}
-	slices.SortFunc(out, func(a, b checkpoint.Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	return out
-}
+func (m *model) Tensors() []checkpoint.Tensor { return m.listed }
 
 func (m *model) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
-	i := slices.IndexFunc(m.tensors, func(t tensor) bool { return t.name == name })
-	if i < 0 {
+	i, found := m.at[name]
+	if !found {
 		return fmt.Errorf("synthetic checkpoint: no tensor %q", name)
 	}
 	t := m.tensors[i]

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"estream/pager/layout"
+	"estream/runtime"
 	"estream/tools/synth"
 )
 
@@ -65,6 +68,46 @@ func TestPlanOfPackage(t *testing.T) {
 			st, err := os.Stat(filepath.Join(dir, f.Name))
 			require.NoError(t, err)
 			require.Equal(t, st.Size(), f.Size, "%s, %s", encoding, f.Name)
+		}
+	}
+}
+
+// U14: rows of 896 and 1408 are no whole blocks of 256, but groups of 128 and less are what encodings have. Where a
+// tensor's rows are no whole groups, it has smaller ones, or int8, of which the plan tells and the package keeps record.
+func TestRowsOfNoGroups(t *testing.T) {
+	for _, c := range []struct {
+		hidden, inner, encoding string
+		gate, down              string // their types
+	}{
+		{"896", "1408", "w4g32", "w4g32", "w4g32"},
+		{"896", "1408", "w4g64", "w4g64", "w4g64"},
+		{"896", "1408", "w4g128", "w4g128", "w4g128"},
+		{"896", "1408", "w4full", "w4full32", "w4full32"},
+		{"960", "1440", "w4g128", "w4g64", "w4g32"},
+		{"960", "1416", "w4full", "w4full32", "w8"},
+		{"160", "24", "w4g128", "w4g32", "w8"},
+	} {
+		path := edited(t, `"hidden_size": 64`, `"hidden_size": `+c.hidden, `"intermediate_size": 32`, `"intermediate_size": `+c.inner)
+		o := options(t, c.encoding)
+		plan, err := synth.Plan(t.Context(), path, 1, o)
+		require.NoError(t, err)
+		for weight, kind := range map[string][2]string{"expert.gate.weight": {c.hidden, c.gate}, "expert.up.weight": {c.hidden, c.gate}, "expert.down.weight": {c.inner, c.down}} {
+			want := kind[1] + ": matrix of experts"
+			if asked := o.Encoding.Experts.String(); kind[1] != asked {
+				want += ", rows of " + kind[0] + " values are no whole groups of " + asked
+			}
+			i := slices.IndexFunc(plan.Policy, func(kv layout.KeyValue) bool { return kv.Key == weight })
+			require.Contains(t, plan.Policy[i].Value, want, "%s of %s as %s", weight, kind[0], c.encoding)
+			require.Equal(t, kind[1] == o.Encoding.Experts.String(), !strings.Contains(plan.Policy[i].Value, "no whole groups"))
+		}
+		if c.hidden == "160" {
+			dir := filepath.Join(t.TempDir(), "p")
+			_, err := synth.Package(t.Context(), path, dir, 1, o)
+			require.NoError(t, err)
+			m, err := runtime.Open(t.Context(), dir, runtime.Options{})
+			require.NoError(t, err)
+			require.Equal(t, plan.Policy, m.Manifest().Policy)
+			require.NoError(t, m.Close())
 		}
 	}
 }

@@ -18,7 +18,6 @@ package synth
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 
 	"estream/models"
@@ -64,7 +63,7 @@ func prepare(path string, seed uint64, o *pack.Options) error {
 
 // open reads a config.json and finds the tensors that its model has.
 func open(path string, seed uint64, families []models.Family) (*model, error) {
-	config, err := os.ReadFile(path)
+	config, err := checkpoint.ReadConfig(path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ type GGUF struct {
 	Align   int    // 0: 32, which is not written
 }
 
-// A Pair is a key of metadata, a string, and its value: uint16, uint32, uint64, int32, float32, bool, string, []string, []int32
-// or []float32.
+// A Pair is a key of metadata, a string, and its value: uint16, uint32, uint64, int32, float32, float64, bool, string, or
+// an array of int32, float32, float64, bool or string.
 type Pair [2]any
 
 // A Stored is a tensor of a GGUF file: its type by ggml's number, its shape with the outermost extent first, its data.
@@ -105,12 +105,19 @@ func appendValue(b []byte, v any, kind bool) []byte {
 	case uint64:
 		tag(10)
 		return le.AppendUint64(b, v)
+	case float64:
+		tag(12)
+		return le.AppendUint64(b, math.Float64bits(v))
 	case []string:
 		return appendArray(b, 8, v)
 	case []int32:
 		return appendArray(b, 5, v)
 	case []float32:
 		return appendArray(b, 6, v)
+	case []bool:
+		return appendArray(b, 7, v)
+	case []float64:
+		return appendArray(b, 12, v)
 	}
 	panic(fmt.Sprintf("no kind for a value of %T", v))
 }

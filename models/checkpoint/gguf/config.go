@@ -89,7 +89,7 @@ func (m *model) config() (*config, error) {
 		if ok {
 			c.values[n.hub] = v
 		} else if n.must {
-			return nil, fmt.Errorf("%s: metadata %s.%s is not there", m.files[0].path, c.arch, n.key)
+			return nil, fmt.Errorf("%s: metadata %.80s.%s is not there", m.files[0].path, c.arch, n.key)
 		}
 	}
 	c.vocabulary()
@@ -121,7 +121,7 @@ func (c *config) number(key string) int64 {
 func (c *config) assume(hub string, v any) {
 	if _, set := c.values[hub]; !set {
 		c.values[hub] = v
-		c.notes = append(c.notes, fmt.Sprintf("GGUF does not say %s: %v is taken, which architecture %s means", hub, v, c.arch))
+		c.notes = append(c.notes, fmt.Sprintf("GGUF does not say %s: %v is taken, which architecture %.80s means", hub, v, c.arch))
 	}
 }
 

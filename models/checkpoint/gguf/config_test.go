@@ -123,6 +123,7 @@ func TestConfigRefused(t *testing.T) {
 		{"no architecture", nil, "x.gguf: metadata general.architecture is not there"},
 		{"an adapter", of("llama", pair{"general.type", "adapter"}), `x.gguf: holds general.type "adapter", want a model`},
 		{"no layers", of("olmoe", base()[1:]...), "x.gguf: metadata olmoe.block_count is not there"},
+		{"a long architecture", []pair{{"general.architecture", strings.Repeat("a", 1<<20)}}, "x.gguf: metadata " + strings.Repeat("a", 80) + ".block_count is not there"},
 		{"no norm", of("olmoe", base()[:3]...), "x.gguf: metadata olmoe.attention.layer_norm_rms_epsilon is not there"},
 	} {
 		_, err := opened(t, c.pairs).Config()

@@ -177,11 +177,11 @@ func (m *model) Read(ctx context.Context, name string, row, rows int, dst []floa
 	}
 	p, ok := m.at[name]
 	if !ok {
-		return fmt.Errorf("checkpoint %s: no tensor %q", m.files[0].path, name)
+		return fmt.Errorf("checkpoint %s: no tensor %.80q", m.files[0].path, name)
 	}
 	first, err := checkpoint.Span(p.Shape, row, rows, len(dst))
 	if err != nil {
-		return fmt.Errorf("%s: tensor %q: %w", p.file.path, name, err)
+		return fmt.Errorf("%s: tensor %.80q: %w", p.file.path, name, err)
 	}
 	return m.readAt(ctx, p, first, dst)
 }

@@ -61,7 +61,7 @@ func (l latent) tensor(name string) checkpoint.Tensor {
 func (m *model) readLatent(ctx context.Context, l latent, row, rows int, dst []float32) error {
 	n, values, c := l.keys.Shape[2], l.values.Shape[1], l.keys.Shape[1]
 	if _, err := checkpoint.Span([]int{l.keys.Shape[0] * (n + values), c}, row, rows, len(dst)); err != nil {
-		return fmt.Errorf("%s: tensors %q and %q: %w", l.keys.file.path, l.keys.Name, l.values.Name, err)
+		return fmt.Errorf("%s: tensors %.80q and %.80q: %w", l.keys.file.path, l.keys.Name, l.values.Name, err)
 	}
 	keys := make([]float32, c*n)
 	for end := row + rows; row < end; {

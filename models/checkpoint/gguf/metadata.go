@@ -18,9 +18,11 @@ type numbers struct {
 
 // The kinds of metadata values.
 const (
+	kindFloat  = 6
 	kindBool   = 7
 	kindString = 8
 	kindArray  = 9
+	kindDouble = 12
 )
 
 // sizes are the bytes of a value of each kind, 0 for those without a fixed size.
@@ -45,7 +47,7 @@ func scalar(kind uint32, b []byte) any {
 		return uint64(binary.LittleEndian.Uint32(b))
 	case 5:
 		return int64(int32(binary.LittleEndian.Uint32(b)))
-	case 6:
+	case kindFloat:
 		return math.Float32frombits(binary.LittleEndian.Uint32(b))
 	case kindBool:
 		return b[0] != 0
@@ -73,6 +75,9 @@ func (c *cursor) metadata(m metadata, pairs uint64) error {
 		}
 		if m[key], err = c.value(key, kind); err != nil {
 			return err
+		}
+		if want, is := wanted(key), describe(m[key]); want != "" && is != want {
+			return c.fail(RuleValue, "%.80q is %s, want %s", key, is, want)
 		}
 	}
 	return nil
@@ -146,7 +151,11 @@ func (c *cursor) strings(n uint64) ([]string, error) {
 
 // whole returns a whole number from 0 on.
 func (m metadata) whole(key string) (int64, bool) {
-	switch v := m[key].(type) {
+	return whole(m[key])
+}
+
+func whole(v any) (int64, bool) {
+	switch v := v.(type) {
 	case uint64:
 		return int64(v), v <= math.MaxInt64
 	case int64:

@@ -21,7 +21,7 @@ func (m *model) readAt(ctx context.Context, p place, first int64, dst []float32)
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: tensor %q: %w", p.file.path, p.Name, err)
+		return fmt.Errorf("%s: tensor %.80q: %w", p.file.path, p.Name, err)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (m *model) Encoding(name string) ir.DType {
 // ReadCodes implements checkpoint.Coder.
 func (m *model) ReadCodes(ctx context.Context, name string, row, rows int, codes []int8, scales []uint16) error {
 	if m.Encoding(name) == ir.Invalid {
-		return fmt.Errorf("checkpoint %s: no codes of a tensor %q", m.files[0].path, name)
+		return fmt.Errorf("checkpoint %s: no codes of a tensor %.80q", m.files[0].path, name)
 	}
 	p := m.at[name]
 	first, err := checkpoint.Span(p.Shape, row, rows, len(codes))
@@ -77,7 +77,7 @@ func (m *model) ReadCodes(ctx context.Context, name string, row, rows int, codes
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: tensor %q: %w", p.file.path, name, err)
+		return fmt.Errorf("%s: tensor %.80q: %w", p.file.path, name, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,7 +126,7 @@ func refusals() map[string]struct {
 		"alignment of 48": {edit(func(g *checkpointtest.GGUF) { g.Pairs = append(g.Pairs, pair{"general.alignment", uint32(48)}) }),
 			"FILE: alignment: general.alignment is 48, want a power of two"},
 		"alignment in words": {edit(func(g *checkpointtest.GGUF) { g.Pairs = append(g.Pairs, pair{"general.alignment", "32"}) }),
-			"FILE: alignment: general.alignment is 32, want a power of two"},
+			`FILE: metadata value: "general.alignment" is a text, want a whole number`},
 		"a part under a name of its own": {edit(func(g *checkpointtest.GGUF) {
 			g.Pairs = append(g.Pairs, pair{"split.no", uint16(1)}, pair{"split.count", uint16(3)})
 		}), "FILE: split: file 2 of 3 under a name of its own; split files are named like x-00001-of-00003.gguf"},
@@ -153,6 +154,43 @@ func TestRefused(t *testing.T) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", name, n, len(c.file))
 		}
+	}
+}
+
+// A value of another kind than it must be is not taken for one that is not there.
+func TestKindsOfValues(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.gguf")
+	for _, c := range []struct {
+		key   string
+		value any
+		want  string
+	}{
+		{"general.architecture", uint32(1), "a whole number, want a text"},
+		{"general.type", true, "a flag, want a text"},
+		{"general.alignment", []int32{32}, "an array of whole numbers, want a whole number"},
+		{"tokenizer.ggml.model", []string{"gpt2"}, "an array of texts, want a text"},
+		{"tokenizer.ggml.pre", float32(1), "a number, want a text"},
+		{"tokenizer.chat_template", uint64(1), "a whole number, want a text"},
+		{"tokenizer.ggml.tokens", "a b c", "a text, want an array of texts"},
+		{"tokenizer.ggml.merges", []int32{1}, "an array of whole numbers, want an array of texts"},
+		{"tokenizer.ggml.token_type", []float32{1}, "an array of float32, want an array of whole numbers"},
+		{"tokenizer.ggml.scores", []float64{1}, "an array of float64, want an array of float32"},
+		{"tokenizer.ggml.scores", []bool{true}, "an array of flags, want an array of float32"},
+		{"tokenizer.ggml.add_bos_token", uint16(1), "a whole number, want a flag"},
+		{"tokenizer.ggml.add_eos_token", "true", "a text, want a flag"},
+		{"tokenizer.ggml.add_space_prefix", float64(0), "a number, want a flag"},
+		{"tokenizer.ggml.bos_token_id", float32(1), "a number, want a whole number"},
+		{"tokenizer.ggml.padding_token_id", "0", "a text, want a whole number"},
+		{"split.no", false, "a flag, want a whole number"},
+		{"split.count", "1", "a text, want a whole number"},
+		{"split.tensors.count", float32(2), "a number, want a whole number"},
+	} {
+		g := small()
+		g.Pairs = slices.DeleteFunc(g.Pairs, func(p pair) bool { return p[0] == c.key })
+		g.Pairs = append(g.Pairs, pair{c.key, c.value})
+		require.NoError(t, os.WriteFile(path, g.Bytes(), 0o666))
+		_, err := checkpoint.Open(path, checkpoint.Options{}, gguf.Format)
+		require.EqualError(t, err, fmt.Sprintf("%s: metadata value: %q is %s", path, c.key, c.want))
 	}
 }
 

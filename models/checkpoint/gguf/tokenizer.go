@@ -77,7 +77,7 @@ func newVocabulary(meta metadata) vocabulary {
 	types, _ := meta["tokenizer.ggml.token_type"].(numbers)
 	scores, _ := meta["tokenizer.ggml.scores"].(numbers)
 	for i := range types.len() {
-		n, _ := types.at(i).(int64)
+		n, _ := whole(types.at(i))
 		v.types = append(v.types, n)
 	}
 	for i := range scores.len() {

@@ -190,6 +190,17 @@ func (p *pass) compute(d time.Duration, r Span) {
 	}
 	p.totals.Compute += d
 	p.trace(ComputeBegin, r)
+	slow := 1 + p.c.Drag
+	for len(p.flying) > 0 { // d is what is left to do
+		f := p.next()
+		done := time.Duration(float64(f.end-p.now) / slow)
+		if done >= d {
+			d = time.Duration(float64(d) * slow)
+			break
+		}
+		d -= done
+		p.until(f.end)
+	}
 	p.until(p.now + d)
 	p.trace(ComputeEnd, r)
 }

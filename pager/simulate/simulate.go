@@ -20,6 +20,7 @@ type Config struct {
 	Schedule pager.Schedule
 	Readers  int // Q, at least 1
 	Disk     Disk
+	Drag     float64 // by how much computing takes longer while something is read; 0: by nothing
 	Pins     []Pin
 
 	Fetch  []int64       // bytes of each read that the consumer has done before the first stage

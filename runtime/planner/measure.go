@@ -24,8 +24,8 @@ import (
 // Measure profiles the package in a folder as Options runs it: a few seconds of short runs and reads.
 func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile, error) {
 	s := &sampler{o: o, dir: dir, of: map[string][]sample{}}
-	for _, group := range []int{1, 4} {
-		if err := s.sample(ctx, group); err != nil {
+	for _, group := range []int{1, 4} { // with nothing read meanwhile
+		if err := s.sample(ctx, pager.OnDemand, group, 8, 64, 256, 1024); err != nil {
 			return nil, err
 		}
 	}
@@ -33,9 +33,29 @@ func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile,
 	for _, name := range s.layers[:s.last+1] {
 		p.Classes[name] = Class{fit(s.of[name+".body"]), fit(s.of[name+".group"]), fit(s.of[name+".side"]), fit(s.of[name+".tail"]), fit(s.of[name+".rest"])}
 	}
+	s.of = map[string][]sample{}
+	if err := s.sample(ctx, pager.BeforeRouting, 4, 64, 256); err != nil {
+		return nil, err
+	}
+	p.Drag = s.drag(p.Classes)
 	var err error
 	p.Disk, err = measureDisk(ctx, dir, o.Source, s.stride)
 	return p, err
+}
+
+// drag is by how much groups took longer than their lines say.
+func (s *sampler) drag(classes map[string]Class) float64 {
+	took, alone := 0.0, 0.0
+	for name, c := range classes {
+		for _, x := range s.of[name+".group"] {
+			took += x.seconds
+			alone += c.Group.of(1, int(x.rows), x.more).Seconds()
+		}
+	}
+	if alone == 0 {
+		return 0
+	}
+	return max(0, took/alone-1)
 }
 
 // A sampler runs prompts through the first layers of a package and notes how long programs take.
@@ -61,9 +81,10 @@ var errEnough = errors.New("every class of layers was seen")
 // tooLong is how long a run takes after which there is no longer one, and reads after which there are no more rounds.
 const tooLong = time.Second
 
-func (s *sampler) sample(ctx context.Context, group int) error {
+// sample runs prompts of so many tokens, each twice: the first has memory put in place.
+func (s *sampler) sample(ctx context.Context, schedule pager.Schedule, group int, lengths ...int) error {
 	o := s.o
-	o.Memory, o.Choose, o.Readers, o.Banks, o.Group, o.Events, o.Trace = 0, nil, 0, 0, group, s.event, s.wait
+	o.Memory, o.Choose, o.Schedule, o.Readers, o.Banks, o.Group, o.Events, o.Trace = 0, nil, schedule, 0, 0, group, s.event, s.wait
 	m, err := runtime.Open(ctx, s.dir, o)
 	if err != nil {
 		return err
@@ -78,14 +99,16 @@ func (s *sampler) sample(ctx context.Context, group int) error {
 	for _, l := range Describe(m).Layers {
 		s.stride = max(s.stride, l.Stride)
 	}
-	for i, n := range []int{8, 8, 64, 256, 1024} {
+	for _, n := range lengths {
 		begun, before := time.Now(), maps.Clone(s.of)
 		if err := s.run(ctx, m, n); err != nil {
 			return err
 		}
-		if i == 0 {
-			s.of = before // it only had everything put in place
-		} else if time.Since(begun) > tooLong {
+		s.of = before
+		if err := s.run(ctx, m, n); err != nil {
+			return err
+		}
+		if time.Since(begun) > 2*tooLong {
 			break
 		}
 	}

@@ -75,7 +75,7 @@ type Planner struct {
 
 // Predict simulates a run of a plan: the first of a process, or one that finds in memory what is to stay there.
 func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error) {
-	c := simulate.Config{Arena: plan.Geometry, Schedule: p.Schedule, Readers: plan.Readers, Disk: p.Profile.Disk, Heads: 1}
+	c := simulate.Config{Arena: plan.Geometry, Schedule: p.Schedule, Readers: plan.Readers, Disk: p.Profile.Disk, Drag: p.Profile.Drag, Heads: 1}
 	records, table := plan.Pinned()
 	for _, r := range records {
 		c.Pins = append(c.Pins, simulate.Pin{Stage: r.Stage, Dense: r.Dense, First: r.First, Count: r.Count, Loaded: !first})

@@ -26,7 +26,8 @@ type Profile struct {
 	Key     string // what it is of: see Key
 	Taken   time.Time
 	Disk    simulate.Disk
-	Embed   Line // of a chunk
+	Drag    float64 // by how much computing takes longer while something is read
+	Embed   Line    // of a chunk
 	Classes map[string]Class
 }
 
@@ -65,7 +66,7 @@ func Key(dir string, threads int, how string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("1 %s %s %s %d threads %s %s %x", machine, goruntime.GOARCH, os.Getenv("ESTREAM_CPU"), threads, how, place, sha256.Sum256(manifest)), nil
+	return fmt.Sprintf("2 %s %s %s %d threads %s %s %x", machine, goruntime.GOARCH, os.Getenv("ESTREAM_CPU"), threads, how, place, sha256.Sum256(manifest)), nil
 }
 
 // file is where the profile of a key is kept: in the user's folder of caches.

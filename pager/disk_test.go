@@ -30,7 +30,7 @@ func TestFromFiles(t *testing.T) {
 	for _, schedule := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
 		p, err := pager.New(pager.Config{
 			Stages: m.Stages, Dense: onDisk(t, m.Dense), Experts: onDisk(t, m.Experts),
-			Arena: a, Schedule: schedule, Readers: 2, Checksum: true,
+			Arena: a, Schedule: schedule, Readers: 2, Checks: m.Checks(pager.First),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -61,8 +61,8 @@ type Config struct {
 	Arena    *Arena
 	Pins     []*Pin // records that stay in memory; nil: none do
 	Schedule Schedule
-	Readers  int  // reads in flight (Q), at least 1
-	Checksum bool // compare every record with its CRC
+	Readers  int     // reads in flight (Q), at least 1
+	Checks   *Checks // which records are compared with their CRC; nil: none
 
 	Retries int           // of a read that fails; 0 is 3, negative is none
 	Pause   time.Duration // before the first retry, doubled before each further one; 0 is 5 ms

@@ -66,9 +66,14 @@ func (s *Pass) fetch(ctx context.Context, r run, mem []byte) error {
 	return nil
 }
 
-// verify compares a record, read into mem, with its checksum; one that differs is read once more.
+// verify compares a record, read into mem, with its checksum, where that is due; one that differs is read once more.
 func (s *Pass) verify(ctx context.Context, one run, rec Record, mem []byte) error {
-	if !s.p.c.Checksum || crc32c.Checksum(mem[:rec.Len]) == rec.CRC {
+	checks := s.p.c.Checks
+	if !checks.due(one.dense, rec.Off) {
+		return nil
+	}
+	if crc32c.Checksum(mem[:rec.Len]) == rec.CRC {
+		checks.passed(one.dense, rec.Off)
 		return nil
 	}
 	if err := s.attempt(ctx, one, mem, rec.Off, true); err != nil {
@@ -77,6 +82,7 @@ func (s *Pass) verify(ctx context.Context, one run, rec Record, mem []byte) erro
 	if got := crc32c.Checksum(mem[:rec.Len]); got != rec.CRC {
 		return fmt.Errorf("CRC-32C %08x was written, %08x read twice: %w", rec.CRC, got, ErrChecksum)
 	}
+	checks.passed(one.dense, rec.Off)
 	return nil
 }
 

@@ -42,6 +42,7 @@ type Options struct {
 	Memory int64
 
 	Schedule pager.Schedule // when reads may begin
+	Checksum pager.Policy   // which records are compared with their checksums
 	Readers  int            // reads in flight (Q); 0: chosen
 	Banks    int            // groups of experts in memory (B); 0: chosen
 	Group    int            // experts a read (G); 0: chosen
@@ -95,6 +96,9 @@ func (o Options) check() error {
 	if o.Memory < 0 || o.Schedule > pager.OnDemand {
 		return fmt.Errorf("options: memory %d, schedule %v: no such thing", o.Memory, o.Schedule)
 	}
+	if o.Checksum > pager.Off {
+		return fmt.Errorf("options: checksum %v: no such thing", o.Checksum)
+	}
 	return nil
 }
 
@@ -138,6 +142,7 @@ type Model struct {
 	stages  []pager.Stage
 	experts pager.Source
 	dense   pager.Source
+	checks  *pager.Checks
 
 	turn    chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
 	mem     memories
@@ -212,6 +217,7 @@ func (m *Model) load(ctx context.Context) error {
 	if m.dense, err = m.source(layout.DenseName); err != nil {
 		return err
 	}
+	m.checks = pager.NewChecks(m.opt.Checksum, m.dense.Size(), m.experts.Size(), m.pkg.Manifest.Align)
 	return nil
 }
 

@@ -175,7 +175,7 @@ func (r *run) start(positions int) error {
 	}
 	p, err := pager.New(pager.Config{
 		Stages: m.stages, Dense: m.dense, Experts: m.experts, Arena: arena, Pins: m.pins.list(r.plan.share),
-		Schedule: m.opt.Schedule, Readers: r.plan.Readers, Checksum: true, Trace: m.opt.Trace,
+		Schedule: m.opt.Schedule, Readers: r.plan.Readers, Checks: m.checks, Trace: m.opt.Trace,
 	})
 	if err != nil {
 		return err

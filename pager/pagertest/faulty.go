@@ -1,6 +1,7 @@
 package pagertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +25,31 @@ const (
 	Stall                 // nothing until ctx is done
 	Hang                  // nothing until Faulty.Resume, whatever ctx says, then the bytes
 	Slow                  // the bytes, after Delay
+	kinds                 // how many there are
 )
+
+func (k Kind) String() string {
+	if k >= kinds {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
+	}
+	return [...]string{"eio", "short", "flip", "truncated", "removed", "stall", "hang", "slow"}[k]
+}
+
+// Kinds is all of them.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
+}
 
 // A Fault goes wrong with some reads: those from number Read on, or those that cover the byte at Off.
 type Fault struct {
 	Kind  Kind
 	Read  int           // counted from 0 in order of arrival; -1 goes by Off
-	Off   int64         // of Flip, also the byte; with Read it is the middle one
+	Off   int64         // of Flip, also the byte; with Read it is the first one
+	Bit   int64         // of Flip: so many bits after that byte's lowest, round from the read's end to its start
 	Times int           // how many reads it fires on: 0 is 1, negative is all
 	Delay time.Duration // of Slow
 }
@@ -49,19 +68,25 @@ type Faulty struct {
 	mu     sync.Mutex
 	faults []Fault
 	reads  []Range
+	fired  int
 }
 
 // NewFaulty wraps src. The first fault of the script that fires on a read decides it.
 func NewFaulty(src pager.Source, script ...Fault) *Faulty {
 	hung := make(chan struct{})
 	f := &Faulty{Source: src, hung: hung, resume: sync.OnceFunc(func() { close(hung) })}
-	for _, x := range script {
-		if x.Times == 0 {
-			x.Times = 1
-		}
-		f.faults = append(f.faults, x)
-	}
+	f.Set(script...)
 	return f
+}
+
+// Set replaces the script.
+func (f *Faulty) Set(script ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append([]Fault(nil), script...)
+	for i := range f.faults {
+		f.faults[i].Times = cmp.Or(f.faults[i].Times, 1)
+	}
 }
 
 // Reads is the log, in order of arrival.
@@ -71,8 +96,21 @@ func (f *Faulty) Reads() []Range {
 	return append([]Range(nil), f.reads...)
 }
 
+// Fired is on how many reads a fault has fired.
+func (f *Faulty) Fired() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fired
+}
+
 // Resume lets the reads go on that hang, and those that would.
 func (f *Faulty) Resume() { f.resume() }
+
+// Heal ends the script: reads that hang go on, and nothing goes wrong any more.
+func (f *Faulty) Heal() {
+	f.Set()
+	f.resume()
+}
 
 // ReadAt implements pager.Source.
 func (f *Faulty) ReadAt(ctx context.Context, p []byte, off int64) error {
@@ -108,13 +146,19 @@ func (f *Faulty) ReadAt(ctx context.Context, p []byte, off int64) error {
 	}
 	err := f.Source.ReadAt(ctx, p, off)
 	if x.Kind == Flip && err == nil {
-		at := int64(len(p)) / 2
-		if x.Read < 0 {
-			at = x.Off - off
-		}
-		p[at] ^= 1
+		x.flip(p, off)
 	}
 	return err
+}
+
+// flip turns one bit of what was read at off.
+func (x Fault) flip(p []byte, off int64) {
+	bit := x.Bit
+	if x.Read < 0 {
+		bit += 8 * (x.Off - off)
+	}
+	bit = int64(uint64(bit) % (8 * uint64(len(p))))
+	p[bit/8] ^= 1 << (bit % 8)
 }
 
 // arrive logs a read and finds the fault that fires on it.
@@ -131,6 +175,7 @@ func (f *Faulty) arrive(r Range) (Fault, bool) {
 		}
 		if hit && x.Times != 0 {
 			x.Times--
+			f.fired++
 			return *x, true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 func TestFaulty(t *testing.T) {
 	data := []byte("0123456789abcdef")
 	flipped := []byte("01234567\x399abcdef") // '8' with its lowest bit turned is '9'
+	first := []byte("1123456789abcdef")
 	tests := []struct {
 		name   string
 		script []Fault
@@ -27,10 +28,10 @@ func TestFaulty(t *testing.T) {
 		{"once", []Fault{{Kind: Truncated}}, []error{pager.ErrTruncated, nil, nil}, [][]byte{nil, data, data}},
 		{"always", []Fault{{Kind: Removed, Times: -1}}, []error{fs.ErrNotExist, fs.ErrNotExist, fs.ErrNotExist}, make([][]byte, 3)},
 		{"short", []Fault{{Kind: Short}}, []error{io.ErrUnexpectedEOF, nil, nil}, [][]byte{[]byte("01234567\x00\x00\x00\x00\x00\x00\x00\x00"), data, data}},
-		{"flip", []Fault{{Kind: Flip, Read: 1}}, []error{nil, nil, nil}, [][]byte{data, flipped, data}},
+		{"flip", []Fault{{Kind: Flip, Read: 1}}, []error{nil, nil, nil}, [][]byte{data, first, data}},
 		{"flip at an offset", []Fault{{Kind: Flip, Read: -1, Off: 8}}, []error{nil, nil, nil}, [][]byte{flipped, data, data}},
 		{"elsewhere", []Fault{{Kind: Flip, Read: -1, Off: 16}}, []error{nil, nil, nil}, [][]byte{data, data, data}},
-		{"in turn", []Fault{{Kind: EIO}, {Kind: Flip}}, []error{syscall.EIO, nil, nil}, [][]byte{nil, flipped, data}},
+		{"in turn", []Fault{{Kind: EIO}, {Kind: Flip}}, []error{syscall.EIO, nil, nil}, [][]byte{nil, first, data}},
 	}
 	for _, tt := range tests {
 		f := NewFaulty(NewMem("m", data, 4), tt.script...)

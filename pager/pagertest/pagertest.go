@@ -146,6 +146,11 @@ func (m *Model) Memory(n int64) []byte {
 	return p[skip : skip+n : skip+n]
 }
 
+// Checks is a policy for the model's files.
+func (m *Model) Checks(p pager.Policy) *pager.Checks {
+	return pager.NewChecks(p, m.Dense.Size(), m.Experts.Size(), m.Align)
+}
+
 // Config reads the model through an arena of its own and checks every record. The arena's memory, returned with it, is on
 // Go's heap, where the race detector sees it.
 func (m *Model) Config(t testing.TB, banks, group, readers int) (pager.Config, []byte) {
@@ -160,5 +165,5 @@ func (m *Model) Config(t testing.TB, banks, group, readers int) (pager.Config, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pager.Config{Stages: m.Stages, Dense: m.Dense, Experts: m.Experts, Arena: a, Readers: readers, Checksum: true}, mem
+	return pager.Config{Stages: m.Stages, Dense: m.Dense, Experts: m.Experts, Arena: a, Readers: readers, Checks: m.Checks(pager.Always)}, mem
 }

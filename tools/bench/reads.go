@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"hash/crc32"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"estream/pager"
+	"estream/pager/crc32c"
 )
 
 // A recorder keeps the reads of a run, in the order in which they began.
@@ -93,7 +93,6 @@ func (r *recorder) replay(ctx context.Context, readers int) (time.Duration, erro
 	}
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	table := crc32.MakeTable(crc32.Castagnoli)
 	begun := time.Now()
 	for _, mem := range memory {
 		g.Go(func() error {
@@ -106,7 +105,7 @@ func (r *recorder) replay(ctx context.Context, readers int) (time.Duration, erro
 				if err := list[i].from.ReadAt(ctx, p, list[i].off); err != nil {
 					return err
 				}
-				crc32.Checksum(p, table)
+				crc32c.Checksum(p)
 			}
 		})
 	}

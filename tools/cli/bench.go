@@ -77,7 +77,7 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.IntVarP(&f.banks, "banks", "B", 0, "groups of experts in memory (default 3)")
 	fl.IntVarP(&f.group, "group", "G", 0, "experts a read (default: about 32 MiB)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
-	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
+	f.reading(fl, a)
 	fl.BoolVar(&f.bubble, "bubble", false, "measure reads and computation apart, too")
 	fl.BoolVar(&f.profile, "profile", false, "tell where the time went, by instruction")
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")

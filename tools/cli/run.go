@@ -30,7 +30,7 @@ type runFlags struct {
 	readers, banks, group, chunk, threads                             int
 	asJSON, chat                                                      bool
 	system                                                            string
-	backend, source, trace                                            string
+	backend, source, readLimit, checksum, trace                       string
 	tracer                                                            *trace.Writer // of trace, once it is begun; nil: none
 }
 
@@ -69,7 +69,7 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
-	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
+	f.reading(fl, a)
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -125,7 +125,7 @@ func (a *App) options(f runFlags) (o runtime.Options, err error) {
 	if o.Schedule, err = parseSchedule(f.schedule); err != nil {
 		return o, err
 	}
-	if o.Source, err = a.source(f.source); err != nil {
+	if err := a.read(&o, f); err != nil {
 		return o, err
 	}
 	o.Ops, err = ir.Core(a.Ops...)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -144,12 +145,33 @@ func TestRunFlags(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--memory", "1GiB"}, {"--schedule", "on-demand"}, {"--schedule", "after-routing"}, {"--readers", "1"},
 		{"--banks", "1", "--group", "1"}, {"--group", "4"}, {"--chunk", "5"}, {"--threads", "1"},
+		{"--checksum", "first"}, {"--checksum", "off"},
 	} {
 		v := object(t, ok(t, append(append(tokens, flags...), dir)...))
 		require.Equal(t, want, v["top_tokens"], "%v", flags)
 	}
 	v := object(t, ok(t, append(tokens, "--readers", "3", "--banks", "2", "--group", "2", dir)...))
 	require.Equal(t, []any{3.0, 2.0, 2.0}, []any{v["q"], v["b"], v["g"]})
+}
+
+// Both files together are read no faster than the limit.
+func TestReadLimit(t *testing.T) {
+	dir := packed(t, tiny, "w8")
+	begun := time.Now()
+	v := object(t, ok(t, "run", "--json", "--tokens", "1,2,3", "--read-limit", "1MB/s", dir))
+	require.Greater(t, time.Since(begun).Seconds(), v["bytes_read"].(float64)/1e6-0.01)
+	for value, want := range map[string]string{
+		"1GB": "--read-limit 1GB: want bytes a second, such as 1GB/s", "x/s": "--read-limit x/s: want bytes a second, such as 1GB/s",
+	} {
+		require.Equal(t, result{2, "", "estream: " + want + "\n"}, run("run", "--tokens", "1", "--read-limit", value, dir))
+	}
+	require.Equal(t, result{2, "", "estream: --checksum \"never\": there are always, first and off\n"}, run("run", "--tokens", "1", "--checksum", "never", dir))
+}
+
+// Without checksums a bit that is wrong goes unnoticed.
+func TestChecksumOff(t *testing.T) {
+	r := run("run", "--tokens", "1,2,3,4,5,6,7,8", "--checksum", "off", damaged(t, packed(t, tiny, "w8"), "dense.bin"))
+	require.Zero(t, r.code, r.errors)
 }
 
 func TestRunHints(t *testing.T) {

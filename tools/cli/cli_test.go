@@ -133,7 +133,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"pack", "--experts", "w5", tiny, "p"}, `unknown encoding "w5" for experts: use exact, f32, bf16, w8, w4 (w4g64), w4g32, w4g128 or w4full (w4full32)`},
 		{[]string{"pack", "--embed", "w4g32", tiny, "p"}, "encoding w4g32 for embed: embeddings are read row by row and take exact, f32, bf16 or w8"},
 		{[]string{"pack", "--backend", "abacus", tiny, "p"}, `unknown backend "abacus": use one of host`},
-		{[]string{"inspect"}, "accepts 1 arg(s), received 0: usage: estream inspect [flags] PACKAGE"},
+		{[]string{"inspect"}, "accepts 1 arg(s), received 0: usage: estream inspect [flags] PACKAGE|CHECKPOINT"},
 		{[]string{"verify", dir, dir}, "accepts 1 arg(s), received 2: usage: estream verify [flags] PACKAGE"},
 		{[]string{"synth", "p"}, "--config is missing: usage: estream synth [flags] --config CONFIG PACKAGE"},
 		{[]string{"synth", "--checkpoint", "--workers", "2", "--config", tiny, "p"}, "--workers is of packages, not of --checkpoint"},

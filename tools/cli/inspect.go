@@ -14,35 +14,48 @@ import (
 
 func (a *App) inspectCommand() *cobra.Command {
 	var asJSON, ir, legal, records bool
-	var graph string
+	var graph, html string
 	cmd := &cobra.Command{
-		Use:   "inspect [flags] PACKAGE",
+		Use:   "inspect [flags] PACKAGE|CHECKPOINT",
 		Short: "Show what a package holds",
 		Long: `Inspect prints a package's family, parameters, sizes, policy, layer classes and
 record bindings. With --ir it prints the graphs as IR text as they are stored, with
---legal as the host backend runs them, with --records every record.
+--legal as the host backend runs them, with --records every record. With --html it
+writes a page for a browser: graphs after each pass, and where every weight lies.
 
 A class is what layers of one shape share: its graphs are the phases body (up to
 the router), route, side (what runs while experts load), experts and tail; early
 guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		Example: `  estream inspect olmoe.estream
   estream inspect --ir --graph c0.route olmoe.estream
-  estream inspect --legal --graph expert0 olmoe.estream`,
+  estream inspect --legal --graph expert0 olmoe.estream
+  estream inspect --html olmoe.html olmoe.estream`,
 		Args: args(cobra.ExactArgs(1)),
 	}
+	var w weightsFlags
+	w.add(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&ir, "ir", false, "print the stored graphs as IR text")
 	f.BoolVar(&legal, "legal", false, "print the graphs as legalized for the host backend")
 	f.BoolVar(&records, "records", false, "print every record")
 	f.StringVar(&graph, "graph", "", "print this graph only")
+	f.StringVar(&html, "html", "", "write a page to look at into this file")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := w.check(); err != nil {
+			return err
+		}
+		if w.on {
+			return a.inspectWeights(cmd.Context(), args[0], w, asJSON)
+		}
 		m, err := a.look(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
 		defer m.Close()
 		switch {
+		case html != "":
+			return a.inspectHTML(m, args[0], html)
 		case asJSON:
 			return a.inspectJSON(m)
 		case ir || legal || graph != "":

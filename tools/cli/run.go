@@ -32,6 +32,8 @@ type runFlags struct {
 	system                                                            string
 	backend, source, readLimit, checksum, trace                       string
 	tracer                                                            *trace.Writer // of trace, once it is begun; nil: none
+	showLive                                                          bool
+	live                                                              *live // once it is begun; nil: none
 }
 
 func (a *App) runCommand() *cobra.Command {
@@ -71,6 +73,7 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
+	fl.BoolVar(&f.showLive, "live", false, "tell on stderr what the run is at: layer, banks, rate of reading, bubble and memory")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -96,6 +99,7 @@ func (a *App) prepare(f runFlags) (o runtime.Options, err error) {
 	if f.tracer != nil {
 		h.Trace, o.Trace, o.Events = f.tracer.Op, f.tracer.Pager, f.tracer.Event
 	}
+	f.live.watch(&o)
 	b, err := a.choose(cmp.Or(f.backend, "host"))
 	if err != nil {
 		return o, err
@@ -166,6 +170,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	if timeline != nil && timeline.out.same(out) {
 		return usagef("--output and --trace name one file: %s", f.output)
 	}
+	if f.showLive {
+		f.live = a.newLive()
+	}
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
@@ -186,7 +193,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 		return err
 	}
 	a.note("plan: %s", plan)
+	f.live.begin(len(m.Module().Layers), plan)
 	res, err := m.Run(ctx, b)
+	f.live.end()
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type synthFlags struct {
 	seed       uint64
 	checkpoint bool
 	dryRun     bool
+	html       string
 	asJSON     bool
 }
 
@@ -41,7 +42,8 @@ interrupted run goes on where it was.
 
 With --checkpoint it makes a folder of safetensors in bf16 instead, in shards of
 4 GB, to try conversion on. With --dry-run it writes nothing and prints the model's
-parameters and how large the package and each kind of weight in it would be.
+parameters and how large the package and each kind of weight in it would be; with
+--html as well, the page that inspect --html would write of the package.
 
 Encodings:
 ` + encodingTable(),
@@ -49,7 +51,8 @@ Encodings:
   estream run --tokens 1,2,3 --memory 900MiB olmoe-random.estream
   estream synth --config config.json --encoding w8 --seed 7 random.estream
   estream synth --checkpoint --config config.json random-checkpoint
-  estream synth --dry-run --config Qwen3-30B-A3B/config.json`,
+  estream synth --dry-run --config Qwen3-30B-A3B/config.json
+  estream synth --dry-run --html qwen3.html --config Qwen3-30B-A3B/config.json`,
 	}
 	cmd.Args = args(func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
@@ -62,6 +65,7 @@ Encodings:
 	fl.Uint64Var(&f.seed, "seed", 1, "what the random weights follow from")
 	fl.BoolVar(&f.checkpoint, "checkpoint", false, "make a checkpoint instead of a package")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print what would be written, and write nothing")
+	fl.StringVar(&f.html, "html", "", "with --dry-run: write a page to look at into this file")
 	fl.StringVar(&encoding, "encoding", pack.Encodings[0].Name, "what weights become")
 	for i, k := range weightKinds() {
 		fl.StringVar(&kinds[i], k, "", "what "+k+" weights become instead: exact (bf16), f32, bf16, w8, w4g32, ...")
@@ -77,6 +81,9 @@ Encodings:
 		}
 		if st, err := os.Stat(f.config); err == nil && st.IsDir() {
 			f.config = filepath.Join(f.config, "config.json")
+		}
+		if f.html != "" && !f.dryRun {
+			return usagef("--html is of --dry-run: of a package, estream inspect --html writes it")
 		}
 		if f.checkpoint {
 			for _, name := range append(weightKinds(), "dry-run", "encoding", "backend", "align", "workers", "restart") {
@@ -131,6 +138,11 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 	var total int64
 	for _, f := range plan.Files {
 		total += f.Size
+	}
+	if f.html != "" {
+		if err := a.plannedHTML(plan, f.config, f.html); err != nil {
+			return err
+		}
 	}
 	if f.asJSON {
 		return a.printJSON(censusJSON(&plan.Census, map[string]any{

@@ -14,6 +14,9 @@ type Forecast struct {
 	Census
 	Layers int
 	Files  []layout.FileSum // by name, the manifest among them; without checksums
+
+	Manifest *layout.Manifest // with 1 for each checksum and factor
+	Vocab    int              // rows of the embedding table
 }
 
 // Plan tells what Run with the same arguments would write. It writes nothing, and
@@ -28,7 +31,7 @@ func Plan(ctx context.Context, path string, o Options) (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecast{Report: p.report, Census: *c, Layers: len(p.module.Layers)}
+	f := &Forecast{Report: p.report, Census: *c, Layers: len(p.module.Layers), Vocab: p.vocabSize}
 	f.Written = p.layout.Experts + p.layout.Dense
 	return f, p.forecast(f)
 }
@@ -62,7 +65,8 @@ func (j *job) forecast(f *Forecast) error {
 	if err != nil {
 		return err
 	}
-	f.Files = append(m.Files, layout.FileSum{Name: layout.ManifestName, Size: int64(len(text))})
+	f.Manifest = &m
+	f.Files = append(slices.Clone(m.Files), layout.FileSum{Name: layout.ManifestName, Size: int64(len(text))})
 	for i := range f.Files {
 		f.Files[i].CRC = 0
 	}

@@ -1,5 +1,6 @@
 // Package trace writes what runs did as a timeline, in the JSON trace event format
-// of Chromium, which ui.perfetto.dev shows.
+// of Chromium, which ui.perfetto.dev shows. It reads such a file back, draws it, and
+// says where the time went and why a run waited: see Timeline.
 //
 // Tracks are the batches, their programs, the instructions of these, waits for
 // reads, each reader, and each cell of the arena as it is filled, waits and is

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// measured is what inspect --weights prints of a checkpoint of the repository.
+func measured(t testing.TB, f weightsFlags, asJSON bool) string {
+	t.Helper()
+	var out, errors bytes.Buffer
+	app := Default()
+	app.Stdout, app.Stderr = &out, &errors
+	require.NoError(t, app.inspectWeights(t.Context(), "../../testdata/olmoe", f, asJSON), errors.String())
+	return out.String()
+}
+
+func TestInspectWeights(t *testing.T) {
+	text := measured(t, weightsFlags{}, false)
+	require.Regexp(t, `(?m)^weight +type +values +min +max +rms +peak +outliers +kurtosis  SNR dB: +bf16 +w8 +w4g32 +w4g64 +w4g128 +w4full32$`, text)
+	require.Regexp(t, `(?m)^expert\.gate\.weight \(24\) +f32 +49152 +-?\d\S* +\d\S* .* +5\d\.\d +4\d\.\d +2\d\.\d +\d\d\.\d +- +\d\d\.\d$`, text)
+	require.Regexp(t, `(?m)^attn\.norm\.weight \(3\) .* +(\d\d\.\d|exact) +- +- +- +- +-$`, text, "vectors stay plain")
+	require.Regexp(t, `(?m)^hardest   as w4g64: layer \d expert \d expert\.`, text)
+	require.Regexp(t, `(?m)^layer 2   8 experts, mean -?0\.\d{4}; most alike are \d and \d, 0\.\d{4}$`, text)
+	require.Regexp(t, `(?m)^layer \d: ' ' -0\.\d{4} to '@' 0\.\d{4}, an expert a line and a column\n(    \d [ .:=+*#%@\\-]{8}\n){8}`, text)
+	require.NotContains(t, text, "rounded before")
+
+	text = measured(t, weightsFlags{layers: []string{"1"}, each: true}, false)
+	require.Regexp(t, `(?m)^layer 1 expert 7 expert\.up\.weight +f32 +2048 `, text)
+	require.NotContains(t, text, "layer 0")
+
+	var v struct {
+		Tensors []map[string]any `json:"tensors"`
+		Similar []struct {
+			Layer  int         `json:"layer"`
+			Cosine [][]float64 `json:"cosine"`
+		} `json:"expert_similarity"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(measured(t, weightsFlags{}, true)), &v))
+	require.Len(t, v.Tensors, 102)
+	require.Len(t, v.Similar, 3)
+	require.Len(t, v.Similar[2].Cosine, 8)
+	require.Equal(t, 1.0, v.Similar[2].Cosine[5][5])
+	require.Equal(t, v.Similar[2].Cosine[5][3], v.Similar[2].Cosine[3][5])
+	for _, key := range []string{"layer", "expert", "name", "type", "shape", "values", "min", "max", "rms", "outliers", "encodings"} {
+		require.Contains(t, v.Tensors[0], key)
+	}
+}
+
+func TestWeightsFlags(t *testing.T) {
+	require.NoError(t, (&weightsFlags{on: true, layers: []string{"1"}}).check())
+	for _, f := range []weightsFlags{{layers: []string{"1"}}, {sample: 3}, {each: true}} {
+		require.ErrorContains(t, f.check(), "--layer, --sample and --each are for --weights")
+	}
+	var usage usageError
+	require.ErrorAs(t, Default().inspectWeights(t.Context(), "../../testdata/olmoe", weightsFlags{layers: []string{"x"}}, false), &usage)
+	require.ErrorContains(t, Default().inspectWeights(t.Context(), "../../testdata/olmoe", weightsFlags{layers: []string{"9"}}, false), "no weights of such a layer")
+}

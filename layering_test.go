@@ -21,7 +21,7 @@ var layers = []string{
 	"passes", "pager", "pager/simulate", "models/checkpoint", "models/checkpoint/gguf", "models", "models/",
 	"lower/host/kernel/asm", "lower/host/kernel", "lower/static", "lower/host",
 	"runtime/tokenizer", "runtime/chat", "runtime", "runtime/planner",
-	"tools/pack", "tools/synth", "tools/check", "tools/quality", "tools/energy", "tools/trace", "tools/weights", "tools/diff", "tools/bench", "tools/page", "tools/cli", "tools/estream",
+	"tools/pack", "tools/synth", "tools/check", "tools/quality", "tools/energy", "tools/trace", "tools/export", "tools/weights", "tools/diff", "tools/bench", "tools/page", "tools/cli", "tools/estream",
 }
 
 // testOnly packages are imported by tests alone, and may import up to runtime.

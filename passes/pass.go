@@ -55,8 +55,13 @@ func Open(t Target) []Pass {
 	}
 }
 
-// constraints are pairs of passes that must keep their order, each with its reason.
-var constraints = []struct{ before, after, why string }{
+// A Constraint is a pair of passes that must keep their order, and the reason.
+type Constraint struct{ Before, After, Why string }
+
+// Constraints returns a list of its own each time: what orders Pack and Open.
+func Constraints() []Constraint { return slices.Clone(constraints) }
+
+var constraints = []Constraint{
 	{"canonicalize", "dce", "folding leaves reshapes that nothing reads"},
 	{"canonicalize", "extract-expert", "bodies that differ in order or numbers only are one class"},
 	{"canonicalize", "split", "layers that differ in order or numbers only are one class"},

@@ -145,12 +145,12 @@ func TestOrder(t *testing.T) {
 		require.NotEmpty(t, p.Doc)
 		names = append(names, p.Name)
 	}
-	for _, c := range constraints {
-		require.Contains(t, names, c.before)
-		require.Contains(t, names, c.after)
-		before := strings.Index(strings.Join(names, " "), c.before)
-		after := strings.Index(strings.Join(names, " "), c.after)
-		require.Less(t, before, after, "%s must run before %s: %s", c.before, c.after, c.why)
+	for _, c := range Constraints() {
+		require.Contains(t, names, c.Before)
+		require.Contains(t, names, c.After)
+		before := strings.Index(strings.Join(names, " "), c.Before)
+		after := strings.Index(strings.Join(names, " "), c.After)
+		require.Less(t, before, after, "%s must run before %s: %s", c.Before, c.After, c.Why)
 	}
 }
 

@@ -112,7 +112,7 @@ computation.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.planCommand(), a.diffCommand(), a.traceCommand(), a.manualCommand())
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.planCommand(), a.diffCommand(), a.traceCommand(), a.optCommand(), a.exportCommand(), a.manualCommand())
 	root.AddCommand(a.listCommands()...)
 	root.SetHelpCommand(a.helpCommand())
 	a.complete(root)

@@ -61,6 +61,16 @@ func (a *App) flagValues(command, flag string) cobra.CompletionFunc {
 		return words(a.sourceNames()...)
 	case "logits":
 		return words("last", "all", "none")
+	case "checksum":
+		return words(pager.Always.String(), pager.First.String(), pager.Off.String())
+	case "format":
+		return words(exportFormats()...)
+	case "exact":
+		return words("f32", "f16", "bf16")
+	case "activations":
+		return words("a8", "a8g128", "none")
+	case "only":
+		return words("config", "graphs", "weights")
 	case "schedule":
 		return words(pager.BeforeRouting.String(), pager.AfterRouting.String(), pager.OnDemand.String())
 	case "experts", "attention", "head":

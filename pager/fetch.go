@@ -6,7 +6,7 @@ import (
 )
 
 // Fetch reads a record of the dense file that stands in no stage, such as a block of the embedding table, into mem,
-// which has room for its length rounded up to the arena's alignment. It is retried, checked, counted and traced as the
+// which has room for its length rounded up to the source's alignment. It is retried, checked, counted and traced as the
 // readers' records are, as stage -1. It returns when ctx is done even if the read hangs: mem may be written to until
 // Done, as the arena may.
 func (s *Pass) Fetch(ctx context.Context, rec Record, mem []byte) error {
@@ -36,8 +36,8 @@ func (s *Pass) Fetch(ctx context.Context, rec Record, mem []byte) error {
 
 func (s *Pass) fetchRecord(ctx context.Context, rec Record, mem []byte) error {
 	src, r := s.p.c.Dense, run{stage: -1, dense: true}
-	align := s.arena.Align
-	n := min((rec.Len+align-1)&^(align-1), src.Size()-rec.Off)
+	align := src.Align()
+	n := min((rec.Len+align-1)/align*align, src.Size()-rec.Off)
 	fail := func(err error) error { return &RecordError{File: src.Name(), Record: rec.Name, Off: rec.Off, Err: err} }
 	if rec.Off < 0 || rec.Len > n {
 		return fail(ErrTruncated)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"estream/pager"
@@ -52,3 +53,52 @@ func TestFetch(t *testing.T) {
 		}
 	}
 }
+
+// What Fetch reads is rounded up as the source wants it, not as the arena does.
+func TestFetchRoundsForTheSource(t *testing.T) {
+	m := faultModel()
+	rec := m.Stages[0].Dense[0]
+	config, _ := m.Config(t, 2, 2, 1)
+	config.Dense = finer{m.Dense}
+	s := start(t, config, 1)
+	mem := make([]byte, rec.Len)
+	if err := s.Fetch(t.Context(), rec, mem); err != nil || !bytes.Equal(mem, m.Dense.Bytes(rec)) {
+		t.Errorf("error %v, or wrong bytes", err)
+	}
+	if _, err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finer is a source that reads at any place.
+type finer struct{ pager.Source }
+
+func (finer) Align() int64 { return 1 }
+
+func (f finer) ReadAt(ctx context.Context, p []byte, off int64) error {
+	align := f.Source.Align()
+	all := make([]byte, (int64(len(p))+align-1)/align*align)
+	err := f.Source.ReadAt(ctx, all, off)
+	copy(p, all)
+	return err
+}
+
+// A source from outside that panics fails the pass, and leaves it whole.
+func TestSourcePanics(t *testing.T) {
+	m := faultModel()
+	config, _ := m.Config(t, 2, 2, 1)
+	config.Dense, config.Experts = panicking{m.Dense}, panicking{m.Experts}
+	s := start(t, config, 1)
+	_, err := s.Dense(t.Context())
+	if want := ": the source panicked: no such luck\n"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "layer 0") {
+		t.Errorf("error %v, want one of the record with %q", err, want)
+	}
+	if err := s.Fetch(t.Context(), m.Stages[0].Dense[0], make([]byte, m.Align)); err == nil {
+		t.Error("Fetch after it: no error")
+	}
+	s.Close()
+}
+
+type panicking struct{ pager.Source }
+
+func (panicking) ReadAt(context.Context, []byte, int64) error { panic("no such luck") }

@@ -3,6 +3,7 @@ package pager
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"estream/pager/crc32c"
@@ -108,7 +109,7 @@ func (s *Pass) read(ctx context.Context, r run, p []byte, off int64) error {
 // attempt is one read of the source, counted and traced.
 func (s *Pass) attempt(ctx context.Context, r run, p []byte, off int64, retry bool) error {
 	start := s.begin()
-	err := s.p.source(r.dense).ReadAt(ctx, p, off)
+	err := readAt(ctx, s.p.source(r.dense), p, off)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	end := time.Now()
@@ -124,6 +125,16 @@ func (s *Pass) attempt(ctx context.Context, r run, p []byte, off int64, retry bo
 	}
 	s.trace(Read, r, int64(len(p)), start, end, err)
 	return err
+}
+
+// readAt is src.ReadAt; a panic of a source from outside is an error of the read.
+func readAt(ctx context.Context, src Source, p []byte, off int64) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the source panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return src.ReadAt(ctx, p, off)
 }
 
 func (s *Pass) begin() time.Time {

@@ -39,7 +39,10 @@ func newTable(r *run) (*table, error) {
 }
 
 // tableSlot is the memory that a block is read to.
-func (m *Model) tableSlot() int64 { return lower.RoundUp(layout.BlockSize, m.pkg.Manifest.Align) }
+func (m *Model) tableSlot() int64 {
+	align := m.dense.Align()
+	return (layout.BlockSize + align - 1) / align * align
+}
 
 // read copies the rows of ids, which ascend, to mem, one after another. Each block
 // is read once, whatever the calls, as long as ids go on ascending.

@@ -16,7 +16,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "other", f.Name)
 	_, err = models.Find([]models.Family{toy(), other}, "NewForCausalLM")
-	require.EqualError(t, err, `models: unknown architecture "NewForCausalLM"; known: OtherForCausalLM (other), OtherModel (other), ToyForCausalLM (toy)`)
+	require.EqualError(t, err, `models: unknown architecture "NewForCausalLM"; known: OtherForCausalLM (other), OtherModel (other), ToyForCausalLM (toy); docs/adding-a-family.md tells how to add one`)
 	other.Architectures = toy().Architectures
 	_, err = models.Find([]models.Family{toy(), other}, "ToyForCausalLM")
 	require.EqualError(t, err, `models: families toy and other both serve "ToyForCausalLM"`)

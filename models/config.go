@@ -37,7 +37,9 @@ const maxExperts = 1 << 18
 
 // ReadConfig reads config.json in the spellings of transformers 4 and 5. It
 // bounds every shared field; errors name the field and its value.
-func ReadConfig(data []byte) (*Config, error) {
+func ReadConfig(data []byte) (*Config, error) { return readConfig(data, nil) }
+
+func readConfig(data []byte, spell func(key string) string) (*Config, error) {
 	values, err := parseJSON(data)
 	if err == nil {
 		err = respell(values)
@@ -45,7 +47,8 @@ func ReadConfig(data []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
-	c := &Config{Settings: newSettings("config.json: ", values, new(error))}
+	c := &Config{Settings: newSettings(inConfig, values, new(error))}
+	c.spell = spell
 	c.Architectures = c.Strings("architectures")
 	c.sizes()
 	c.RMSNormEps = c.between(0, 1, "rms_norm_eps", "norm_eps")
@@ -98,7 +101,7 @@ func (c *Config) rotates() {
 	if !c.Has("head_dim") {
 		from = ", which is hidden_size/num_attention_heads,"
 	}
-	*c.err = fmt.Errorf("%shead_dim%s is %d: rotary embedding needs an even number", c.where, from, c.HeadDim)
+	*c.err = fmt.Errorf("%s%s is %d: rotary embedding needs an even number", c.name("head_dim"), from, c.HeadDim)
 }
 
 // size returns the size that stands under one of keys, or 0 if none is there.

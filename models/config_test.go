@@ -64,7 +64,7 @@ var refusedFields = []struct {
 func TestReadConfigErrors(t *testing.T) {
 	for _, c := range refusedFields {
 		got, err := models.ReadConfig(toyConfig(map[string]any{c.key: c.value}))
-		require.EqualError(t, err, "models: config.json: "+c.want, "%s = %v", c.key, c.value)
+		require.EqualError(t, err, "models: config.json: "+c.want, "U40 %s = %v", c.key, c.value)
 		require.Nil(t, got)
 	}
 	_, err := models.ReadConfig(toyConfig(map[string]any{"num_hidden_layers": 4096, "num_experts": 4096}))
@@ -92,7 +92,7 @@ var refusedText = []struct{ text, want string }{
 func TestMalformedConfig(t *testing.T) {
 	for _, c := range refusedText {
 		_, err := models.ReadConfig([]byte(c.text))
-		require.EqualError(t, err, "models: "+c.want, "%.80s", c.text)
+		require.EqualError(t, err, "models: "+c.want, "U40 %.80s", c.text)
 	}
 	overflow := strings.Replace(string(toyConfig(nil)), "0.00001", "1e999", 1)
 	_, err := models.ReadConfig([]byte(overflow))

@@ -69,7 +69,7 @@ func Find(families []Family, arch string) (Family, error) {
 	switch len(found) {
 	case 0:
 		slices.Sort(known)
-		return Family{}, fmt.Errorf("models: unknown architecture %.100q; known: %s", arch, strings.Join(known, ", "))
+		return Family{}, fmt.Errorf("models: unknown architecture %.100q; known: %s; docs/adding-a-family.md tells how to add one", arch, strings.Join(known, ", "))
 	case 1:
 		return found[0], nil
 	}

@@ -33,7 +33,11 @@ func Open(ckpt checkpoint.Checkpoint, families []Family) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := ReadConfig(data)
+	var spell func(key string) string
+	if s, ok := ckpt.(checkpoint.Speller); ok {
+		spell = s.Spelling()
+	}
+	c, err := readConfig(data, spell)
 	if err != nil {
 		return nil, err
 	}

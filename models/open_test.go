@@ -148,7 +148,7 @@ func TestOpenErrors(t *testing.T) {
 		{"fewer rows than tokens", map[string]any{"vocab_size": 11}, func(*fake) {},
 			prefix + `: tensor "model.embed_tokens.weight" is [10 8], want [11 8] (vocab_size, hidden_size), tensor "lm_head.weight" is [10 8], want [11 8] (vocab_size, hidden_size)`},
 		{"architecture", map[string]any{"architectures": []string{"NewForCausalLM", "NewModel"}}, func(*fake) {},
-			`models: unknown architecture "NewForCausalLM"; known: ToyForCausalLM (toy)`},
+			`models: unknown architecture "NewForCausalLM"; known: ToyForCausalLM (toy); docs/adding-a-family.md tells how to add one`},
 		{"no architecture", map[string]any{"architectures": absent}, func(*fake) {}, `models: config.json: architectures is not there: want a list of one`},
 		{"config", map[string]any{"num_experts": 0}, func(*fake) {}, `models: config.json: num_experts is 0: want a whole number from 1 to 4096`},
 		{"setting", map[string]any{"attention_bias": true}, func(*fake) {},
@@ -255,11 +255,18 @@ func TestDefaultsAreNoted(t *testing.T) {
 	f := toy()
 	f.Layer = func(b *ir.Builder, c *models.Config, l int, x *ir.Value, s ir.Step, state *ir.Value) (y, next *ir.Value) {
 		c.Bool("norm_topk_prob", true)
+		c.Float("clip_qkv", math.Inf(1))
+		c.Strings("layer_types")
 		c.Object("rope_scaling").Float("mscale", 1)
 		return toyLayer(b, c, l, x, s, state)
 	}
 	yarn := map[string]any{"rope_scaling": map[string]any{"factor": nil}}
 	m, err := models.Open(toyCheckpoint(yarn), []models.Family{f})
 	require.NoError(t, err)
-	require.Equal(t, []string{"config.json: norm_topk_prob is not there: true is taken", "config.json: rope_scaling.mscale is not there: 1 is taken"}, m.Notes)
+	require.Equal(t, []string{
+		"the checkpoint does not say clip_qkv: none is taken",
+		"the checkpoint does not say layer_types: none is taken",
+		"the checkpoint does not say norm_topk_prob: true is taken",
+		"the checkpoint does not say rope_scaling.mscale: 1 is taken",
+	}, m.Notes)
 }

@@ -8,7 +8,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
+
+// inConfig stands before the keys of config.json in messages.
+const inConfig = "config.json: "
 
 // Settings are the keys of one object of config.json. They record which keys
 // were read, so that a key nobody read can be refused, and keep the first error,
@@ -19,14 +23,25 @@ type Settings struct {
 	where  string // stands before a key in messages
 	values map[string]any
 	read   map[string]bool
-	absent map[string]string // of keys without a value: how they are, and the defaults taken
+	absent map[string]string // of keys without a value: the defaults taken
 	within map[string]*Settings
 	only   map[string]string // of keys that nobody reads: the values that the family has anyway
 	err    *error
+
+	// spell is what the checkpoint calls a key, where it has no config.json; else nil.
+	spell func(key string) string
 }
 
 func newSettings(where string, values map[string]any, err *error) *Settings {
 	return &Settings{where: where, values: values, read: map[string]bool{}, absent: map[string]string{}, within: map[string]*Settings{}, only: map[string]string{}, err: err}
+}
+
+// name is a key as messages have it.
+func (s *Settings) name(key string) string {
+	if s.spell != nil {
+		return s.spell(strings.TrimPrefix(s.where, inConfig) + key)
+	}
+	return s.where + key
 }
 
 // Has reports whether the key is there and not null; it does not count as reading it.
@@ -46,10 +61,10 @@ func (s *Settings) Refuse(key, want string) {
 		return
 	}
 	if !s.Has(key) {
-		*s.err = fmt.Errorf("%s%s is not there: want %s", s.where, key, want)
+		*s.err = fmt.Errorf("%s is not there: want %s", s.name(key), want)
 		return
 	}
-	*s.err = fmt.Errorf("%s%s is %s: want %s", s.where, key, show(s.values[key]), want)
+	*s.err = fmt.Errorf("%s is %s: want %s", s.name(key), show(s.values[key]), want)
 }
 
 // Int returns a whole number from 0 to 1<<31-1.
@@ -134,6 +149,7 @@ func (s *Settings) Object(key string) *Settings {
 	}
 	if s.within[key] == nil {
 		s.within[key] = newSettings(s.where+key+".", object, s.err)
+		s.within[key].spell = s.spell
 	}
 	return s.within[key]
 }
@@ -144,13 +160,10 @@ func get[T any](s *Settings, key string, def T, want string, convert func(any) (
 	}
 	s.read[key] = true
 	v, there := s.values[key]
-	switch {
-	case !there:
-		s.absent[key] = fmt.Sprintf("not there: %v", def)
-	case v == nil && !none(def):
-		s.absent[key] = fmt.Sprintf("null: %v", def)
-	}
 	if v == nil {
+		if !there || !none(def) {
+			s.absent[key] = word(def)
+		}
 		return def
 	}
 	x, ok := convert(v)
@@ -176,6 +189,16 @@ func none(def any) bool {
 	return true
 }
 
+// word is a default as notes have it.
+func word(def any) string {
+	switch text := fmt.Sprint(def); text {
+	case "+Inf", "", "[]", "map[]":
+		return "none"
+	default:
+		return text
+	}
+}
+
 func whole(v any, least, most int) (int, bool) {
 	f, ok := number(v)
 	return int(f), ok && f >= float64(least) && f <= float64(most) && f == math.Trunc(f)
@@ -197,7 +220,11 @@ func (s *Settings) defaults() []string {
 	}
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(s.absent)) {
-		list = append(list, fmt.Sprintf("%s%s is %s is taken", s.where, key, s.absent[key]))
+		says := "the checkpoint does not say " + strings.TrimPrefix(s.where, inConfig) + key
+		if _, null := s.values[key]; null {
+			says = s.where + key + " is null"
+		}
+		list = append(list, fmt.Sprintf("%s: %s is taken", says, s.absent[key]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.within)) {
 		list = append(list, s.within[key].defaults()...)
@@ -219,7 +246,7 @@ func (s *Settings) unread(ignored []string) (refused, unknown []string) {
 			r, u := s.within[key].unread(ignored)
 			refused, unknown = append(refused, r...), append(unknown, u...)
 		case !s.read[key] && !slices.Contains(ignored, key) && !harmless(key, v):
-			is := fmt.Sprintf("%s%.80s is %s", s.where, key, show(v))
+			is := fmt.Sprintf("%s is %s", s.name(fmt.Sprintf("%.80s", key)), show(v))
 			if want := cmp.Or(s.only[key], only(key)); want != "" {
 				refused = append(refused, is+": want "+want)
 			} else {

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -301,7 +302,16 @@ func (m *Model) Vocab() int { return m.vocab }
 
 // Companion returns the contents of a file that the package keeps beside its
 // weights, such as tokenizer.json, checked; fs.ErrNotExist where it has none.
-func (m *Model) Companion(name string) ([]byte, error) { return m.pkg.Companion(name) }
+func (m *Model) Companion(name string) ([]byte, error) {
+	data, err := m.pkg.Companion(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("package %s: %w", m.pkg.Dir, err)
+	}
+	return data, err
+}
+
+// Path is where the package's file of that name lies.
+func (m *Model) Path(name string) string { return m.pkg.Path(name) }
 
 // Notes tells what the user should know of how the package's files are read.
 func (m *Model) Notes() []string {

@@ -68,6 +68,9 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 		return nil, err
 	}
 	stats, err := r.whole(b, positions, res)
+	if errors.Is(err, pager.ErrChecksum) || errors.Is(err, pager.ErrTruncated) {
+		err = fmt.Errorf("the package is damaged; copy or pack it again: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

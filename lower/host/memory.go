@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"reflect"
 
 	"estream/lower"
 	"estream/pager"
@@ -24,25 +25,21 @@ func (m *mem) Free() error {
 	return free()
 }
 
-const (
-	hugePage = 2 << 20
-	maxAlign = 64 << 10 // of less than a huge page
-)
+// pageAlign is what any pages start at a multiple of.
+const pageAlign = 64 << 10
 
-// Alloc implements lower.Compiled: zeroed pages, huge ones at a multiple of
-// 2 MiB from 2 MiB on.
+// Alloc implements lower.Compiled: zeroed pages, huge ones from 2 MiB on. Of a
+// larger alignment than pages have, what lies before it is never touched.
 func (c *compiled) Alloc(bytes, align int64) (lower.Mem, error) { return alloc(bytes, align) }
 
 func alloc(bytes, align int64) (*mem, error) {
 	if bytes < 0 || align < 1 || align&(align-1) != 0 {
 		return nil, fmt.Errorf("host: cannot allocate %d bytes at a multiple of %d", bytes, align)
 	}
-	if align > hugePage || align > maxAlign && bytes < hugePage {
-		return nil, fmt.Errorf("host: cannot allocate %d bytes at a multiple of %d: the most is %d, and %d from %d bytes on", bytes, align, maxAlign, hugePage, hugePage)
-	}
-	p, free, err := pager.Pages(max(bytes, 1))
+	p, free, err := pager.Pages(max(bytes, 1) + max(0, align-pageAlign))
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	return &mem{bytes: p[:bytes:bytes], free: free}, nil
+	skip := -int64(reflect.ValueOf(p).Pointer()) & (align - 1)
+	return &mem{bytes: p[skip : skip+bytes : skip+bytes], free: free}, nil
 }

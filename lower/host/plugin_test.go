@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	goruntime "runtime"
 	"strings"
 	"sync/atomic"
@@ -154,18 +156,23 @@ func TestLoop(t *testing.T) {
 func TestAlloc(t *testing.T) {
 	c := compiles(t, &ir.Module{}, nil, kernel.Packing)
 	for _, n := range []int64{0, 1, 4097, 3 << 20} {
-		m, err := c.Alloc(n, 64)
-		require.NoError(t, err)
-		require.Len(t, m.Bytes(), int(n))
-		for i, b := range m.Bytes() {
-			if b != 0 {
-				t.Fatalf("byte %d of %d is %d", i, n, b)
+		for align := int64(64); align <= 16<<20; align *= 4 {
+			m, err := c.Alloc(n, align)
+			require.NoError(t, err)
+			require.Len(t, m.Bytes(), int(n))
+			for i, b := range m.Bytes() {
+				if b != 0 {
+					t.Fatalf("byte %d of %d is %d", i, n, b)
+				}
 			}
+			if n > 0 {
+				require.Zero(t, int64(reflect.ValueOf(m.Bytes()).Pointer())%align, "%d bytes at a multiple of %d", n, align)
+			}
+			require.NoError(t, m.Free())
+			require.NoError(t, m.Free(), "freed twice")
 		}
-		require.NoError(t, m.Free())
-		require.NoError(t, m.Free(), "freed twice")
 	}
-	for _, bad := range [][2]int64{{-1, 64}, {64, 0}, {64, 48}, {64, 1 << 20}, {4 << 20, 4 << 20}} {
+	for _, bad := range [][2]int64{{-1, 64}, {64, 0}, {64, 48}, {math.MaxInt64, 1 << 20}, {1, 1 << 62}} {
 		_, err := c.Alloc(bad[0], bad[1])
 		require.Error(t, err, "%d bytes at a multiple of %d", bad[0], bad[1])
 	}

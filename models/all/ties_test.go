@@ -27,17 +27,19 @@ func TestTies(t *testing.T) {
 	variants, err := checkpointtest.Variants("../../testdata/variants/variants.json")
 	require.NoError(t, err)
 	for _, v := range variants {
-		folder, layers := t.TempDir(), 0
-		require.NoError(t, v.Write(folder))
-		for name, ids := range run(t, blank{openFile(t, folder)}, []float32{3, 1, 4}) {
-			if !strings.HasPrefix(name, "topk_ids.") {
-				continue
+		t.Run("U21 "+v.Name, func(t *testing.T) {
+			folder, layers := t.TempDir(), 0
+			require.NoError(t, v.Write(folder))
+			for name, ids := range run(t, blank{openFile(t, folder)}, []float32{3, 1, 4}) {
+				if !strings.HasPrefix(name, "topk_ids.") {
+					continue
+				}
+				layers++
+				for i, id := range ids {
+					require.EqualValues(t, i%(len(ids)/3), id, "%s: %v", name, ids)
+				}
 			}
-			layers++
-			for i, id := range ids {
-				require.EqualValues(t, i%(len(ids)/3), id, "%s, %s: %v", v.Name, name, ids)
-			}
-		}
-		require.NotZero(t, layers, v.Name)
+			require.NotZero(t, layers)
+		})
 	}
 }

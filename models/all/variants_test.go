@@ -14,16 +14,18 @@ func TestVariants(t *testing.T) {
 	variants, err := checkpointtest.Variants("../../testdata/variants/variants.json")
 	require.NoError(t, err)
 	for _, v := range variants {
-		folder := t.TempDir()
-		require.NoError(t, v.Write(folder))
-		var ids []float32
-		for _, id := range v.IDs {
-			ids = append(ids, float32(id))
-		}
-		got, vocab := run(t, openFile(t, folder), ids)["logits"], len(v.Logits[0])
-		require.Len(t, got, vocab*len(ids), v.Name)
-		for i, want := range v.Logits {
-			compare(t, fmt.Sprintf("%s, position %d", v.Name, 4*i), got[4*i*vocab:(4*i+1)*vocab], want)
-		}
+		t.Run(fieldOf[v.Name]+v.Name, func(t *testing.T) {
+			folder := t.TempDir()
+			require.NoError(t, v.Write(folder))
+			var ids []float32
+			for _, id := range v.IDs {
+				ids = append(ids, float32(id))
+			}
+			got, vocab := run(t, openFile(t, folder), ids)["logits"], len(v.Logits[0])
+			require.Len(t, got, vocab*len(ids), v.Name)
+			for i, want := range v.Logits {
+				compare(t, fmt.Sprintf("%s, position %d", v.Name, 4*i), got[4*i*vocab:(4*i+1)*vocab], want)
+			}
+		})
 	}
 }

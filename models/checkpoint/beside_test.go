@@ -24,7 +24,7 @@ func TestBeside(t *testing.T) {
 			{"vocab.txt", "a b", ""},
 			{"in.txt", "a b", ""},
 			{"none.txt", "", ""},
-			{"out.txt", "", "DIR/ckpt/out.txt: a link to DIR/secret: outside the checkpoint"},
+			{"out.txt", "", "DIR/ckpt/out.txt: a link to DIR/secret; copy the file itself into the folder: outside the checkpoint"},
 			{"../secret", "", `checkpoint DIR/ckpt: file "../secret": outside the checkpoint`},
 			{"dangling.txt", "", "DIR/ckpt/dangling.txt: no such file or directory"},
 		} {

@@ -36,7 +36,7 @@ type Format struct {
 
 // Options change how a checkpoint is opened.
 type Options struct {
-	// IgnoreIndex reads the numbered shards of a folder by their own headers instead of its index.
+	// IgnoreIndex reads the shards that are in a folder by their own headers instead of its index.
 	// It is the remedy for ErrStaleIndex.
 	IgnoreIndex bool
 }
@@ -63,7 +63,7 @@ type Tensor struct {
 	Shape  []int
 	Bytes  int64  // stored size
 	Aside  string // why this is no weight by itself ("scales that are applied"), or ""
-	Opaque string // why Read does not give the weights ("codes, whose scales are not applied"), or ""
+	Opaque string // why Read does not give the weights ("codes, whose scales are not applied", and a remedy), or ""
 }
 
 // A File is a weight file: its path as the caller would reach it, links not followed, and its size in bytes.

@@ -95,7 +95,7 @@ func (f Folder) find(name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", f.Path(name), cause(err))
 	}
 	if rel, err := filepath.Rel(f.root, real); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%s: a link to %s: %w", f.Path(name), real, ErrOutside)
+		return "", fmt.Errorf("%s: a link to %s; copy the file itself into the folder: %w", f.Path(name), real, ErrOutside)
 	}
 	return real, nil
 }

@@ -41,22 +41,22 @@ func TestOutsideIsRefused(t *testing.T) {
 		make func(t *testing.T, dir string)
 		want string
 	}{
-		{"absolute", indexing(secret), `checkpoint DIR/model: file "DIR/elsewhere/x.safetensors": outside the checkpoint`},
-		{"up", indexing("../elsewhere/x.safetensors"), `checkpoint DIR/model: file "../elsewhere/x.safetensors": outside the checkpoint`},
-		{"up and back", indexing("../model/x.safetensors"), `checkpoint DIR/model: file "../model/x.safetensors": outside the checkpoint`},
-		{"down and up", indexing("sub/../x.safetensors"), `checkpoint DIR/model: file "sub/../x.safetensors": outside the checkpoint`},
-		{"up with backslashes", indexing(`..\elsewhere\x.safetensors`), `checkpoint DIR/model: file "..\\elsewhere\\x.safetensors": outside the checkpoint`},
-		{"no name", indexing(""), `checkpoint DIR/model: file "": outside the checkpoint`},
-		{"link to a shard", linking("x.safetensors", "../elsewhere/x.safetensors", "x.safetensors"),
-			`DIR/model/x.safetensors: a link to DIR/elsewhere/x.safetensors: outside the checkpoint`},
-		{"absolute link", linking("x.safetensors", secret, "x.safetensors"),
-			`DIR/model/x.safetensors: a link to DIR/elsewhere/x.safetensors: outside the checkpoint`},
-		{"link to a folder", linking("sub", "../elsewhere", "sub/x.safetensors"),
-			`DIR/model/sub/x.safetensors: a link to DIR/elsewhere/x.safetensors: outside the checkpoint`},
-		{"link model.safetensors", linking("model.safetensors", "../elsewhere/x.safetensors"),
-			`DIR/model/model.safetensors: a link to DIR/elsewhere/x.safetensors: outside the checkpoint`},
-		{"link index", linking("model.safetensors.index.json", secret),
-			`DIR/model/model.safetensors.index.json: a link to DIR/elsewhere/x.safetensors: outside the checkpoint`},
+		{"U39 absolute", indexing(secret), `checkpoint DIR/model: file "DIR/elsewhere/x.safetensors": outside the checkpoint`},
+		{"U39 up", indexing("../elsewhere/x.safetensors"), `checkpoint DIR/model: file "../elsewhere/x.safetensors": outside the checkpoint`},
+		{"U39 up and back", indexing("../model/x.safetensors"), `checkpoint DIR/model: file "../model/x.safetensors": outside the checkpoint`},
+		{"U39 down and up", indexing("sub/../x.safetensors"), `checkpoint DIR/model: file "sub/../x.safetensors": outside the checkpoint`},
+		{"U39 up with backslashes", indexing(`..\elsewhere\x.safetensors`), `checkpoint DIR/model: file "..\\elsewhere\\x.safetensors": outside the checkpoint`},
+		{"U39 no name", indexing(""), `checkpoint DIR/model: file "": outside the checkpoint`},
+		{"U39 link to a shard", linking("x.safetensors", "../elsewhere/x.safetensors", "x.safetensors"),
+			`DIR/model/x.safetensors: a link to DIR/elsewhere/x.safetensors; copy the file itself into the folder: outside the checkpoint`},
+		{"U39 absolute link", linking("x.safetensors", secret, "x.safetensors"),
+			`DIR/model/x.safetensors: a link to DIR/elsewhere/x.safetensors; copy the file itself into the folder: outside the checkpoint`},
+		{"U39 link to a folder", linking("sub", "../elsewhere", "sub/x.safetensors"),
+			`DIR/model/sub/x.safetensors: a link to DIR/elsewhere/x.safetensors; copy the file itself into the folder: outside the checkpoint`},
+		{"U39 link model.safetensors", linking("model.safetensors", "../elsewhere/x.safetensors"),
+			`DIR/model/model.safetensors: a link to DIR/elsewhere/x.safetensors; copy the file itself into the folder: outside the checkpoint`},
+		{"U39 link index", linking("model.safetensors.index.json", secret),
+			`DIR/model/model.safetensors.index.json: a link to DIR/elsewhere/x.safetensors; copy the file itself into the folder: outside the checkpoint`},
 		{"folder", func(t *testing.T, dir string) { mkdir(t, dir, "model.safetensors") }, `DIR/model/model.safetensors: not a regular file (d---------)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestConfig(t *testing.T) {
 
 		must(t, os.Symlink("../config.json", config))
 		_, err = ck.Config()
-		wantError(t, err, top, "DIR/model/config.json: a link to DIR/config.json: outside the checkpoint")
+		wantError(t, err, top, "DIR/model/config.json: a link to DIR/config.json; copy the file itself into the folder: outside the checkpoint")
 		if !errors.Is(err, checkpoint.ErrOutside) {
 			t.Errorf("got %v", err)
 		}
@@ -147,14 +147,14 @@ func TestHubCache(t *testing.T) {
 // A snapshot's links may not lead to another model of the cache, and a folder that only looks like one has no cache.
 func TestOutsideOfTheCache(t *testing.T) {
 	for _, c := range []struct{ name, snapshot, target, want string }{
-		{"another model", "hub/models--a--b/snapshots/1", "hub/models--c--d/blobs/x",
-			"DIR/hub/models--a--b/snapshots/1/model.safetensors: a link to DIR/hub/models--c--d/blobs/x: outside the checkpoint"},
-		{"a name that begins alike", "hub/models--a--b/snapshots/1", "hub/models--a--bc/x",
-			"DIR/hub/models--a--b/snapshots/1/model.safetensors: a link to DIR/hub/models--a--bc/x: outside the checkpoint"},
-		{"no model around snapshots", "hub/mine/snapshots/1", "hub/mine/blobs/x",
-			"DIR/hub/mine/snapshots/1/model.safetensors: a link to DIR/hub/mine/blobs/x: outside the checkpoint"},
-		{"no snapshots", "hub/models--a--b/other/1", "hub/models--a--b/blobs/x",
-			"DIR/hub/models--a--b/other/1/model.safetensors: a link to DIR/hub/models--a--b/blobs/x: outside the checkpoint"},
+		{"U39 another model", "hub/models--a--b/snapshots/1", "hub/models--c--d/blobs/x",
+			"DIR/hub/models--a--b/snapshots/1/model.safetensors: a link to DIR/hub/models--c--d/blobs/x; copy the file itself into the folder: outside the checkpoint"},
+		{"U39 a name that begins alike", "hub/models--a--b/snapshots/1", "hub/models--a--bc/x",
+			"DIR/hub/models--a--b/snapshots/1/model.safetensors: a link to DIR/hub/models--a--bc/x; copy the file itself into the folder: outside the checkpoint"},
+		{"U39 no model around snapshots", "hub/mine/snapshots/1", "hub/mine/blobs/x",
+			"DIR/hub/mine/snapshots/1/model.safetensors: a link to DIR/hub/mine/blobs/x; copy the file itself into the folder: outside the checkpoint"},
+		{"U39 no snapshots", "hub/models--a--b/other/1", "hub/models--a--b/blobs/x",
+			"DIR/hub/models--a--b/other/1/model.safetensors: a link to DIR/hub/models--a--b/blobs/x; copy the file itself into the folder: outside the checkpoint"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			top := tempDir(t)
@@ -176,11 +176,11 @@ func TestOtherFilesAreNotRead(t *testing.T) {
 		write func(t *testing.T, dir string)
 		want  int
 	}{
-		{"beside an index", func(t *testing.T, dir string) {
+		{"U42 beside an index", func(t *testing.T, dir string) {
 			writeShards(t, dir)
 			must(t, os.WriteFile(filepath.Join(dir, "model.safetensors"), []byte("broken"), 0o644))
 		}, 13},
-		{"beside model.safetensors", func(t *testing.T, dir string) {
+		{"U42 beside model.safetensors", func(t *testing.T, dir string) {
 			must(t, checkpointtest.Write(filepath.Join(dir, "model.safetensors"), many("a", 5)))
 			must(t, os.WriteFile(filepath.Join(dir, "model-00001-of-00002.safetensors"), []byte("broken"), 0o644))
 		}, 5},

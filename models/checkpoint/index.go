@@ -13,6 +13,8 @@ const (
 	maxIndex  = maxHeader
 
 	maxMissing = 1000 // shards that are listed; a large model has some hundred
+
+	remedy = "estream pack --ignore-index" // what sets Options.IgnoreIndex
 )
 
 // What an index can be wrong about, for callers to tell apart.
@@ -79,10 +81,10 @@ func (x *index) shards() []string { return slices.Sorted(maps.Keys(x.tensors)) }
 // missing is the error for shards that are not there: the index is stale where the numbered shards of the folder
 // hold every tensor, else the download is incomplete.
 func (x *index) missing(shards []string, home Folder) error {
-	numbered := numberedTensors(home)
-	if len(x.lacking(func(tensor, _ string) bool { return numbered[tensor].shard != nil })) == 0 {
-		return fmt.Errorf("%s: names shards that are not here (%s), but those here hold all its %d tensors; ignore the index to read them: %w",
-			x.file, list(shards, 8), x.count, ErrStaleIndex)
+	here := home.loose()
+	if len(x.lacking(func(tensor, _ string) bool { return here[tensor].shard != nil })) == 0 {
+		return fmt.Errorf("%s: names shards that are not here (%s), but those here hold all its %d tensors; %s reads them: %w",
+			x.file, list(shards, 8), x.count, remedy, ErrStaleIndex)
 	}
 	var lines []string
 	for _, s := range shards[:min(maxMissing, len(shards))] {
@@ -104,14 +106,14 @@ func (x *index) check(at map[string]place, home Folder) error {
 	if len(misplaced) == 0 {
 		return nil
 	}
-	numbered := numberedTensors(home)
-	absent := x.lacking(func(tensor, _ string) bool { return at[tensor].shard != nil || numbered[tensor].shard != nil })
+	here := home.loose()
+	absent := x.lacking(func(tensor, _ string) bool { return at[tensor].shard != nil || here[tensor].shard != nil })
 	if len(absent) > 0 {
 		return fmt.Errorf("%s: names %d of %d tensors that no shard holds: %s; download the index and shards of one revision: %w",
 			x.file, len(absent), x.count, list(absent, 8), ErrAbsent)
 	}
-	return fmt.Errorf("%s: places %d of %d tensors in shards that do not hold them, but others do: %s; ignore the index to read them: %w",
-		x.file, len(misplaced), x.count, list(misplaced, 8), ErrStaleIndex)
+	return fmt.Errorf("%s: places %d of %d tensors in shards that do not hold them, but others do: %s; %s reads them: %w",
+		x.file, len(misplaced), x.count, list(misplaced, 8), remedy, ErrStaleIndex)
 }
 
 // lacking returns the tensors that held denies, sorted.

@@ -93,6 +93,8 @@ func TestIndexDisagrees(t *testing.T) {
 		}
 		must(t, checkpointtest.WriteIndex(dir, p))
 	}
+	renamed := "DIR/" + indexN + ": names shards that are not here (" + shard1 + ", " + shard2 + ", " + shard3 + "), but those here hold all its 13 tensors; " +
+		"estream pack --ignore-index reads them: index stale, shard headers complete"
 	for _, c := range []struct {
 		name    string
 		spoil   func(t *testing.T, dir string)
@@ -100,15 +102,15 @@ func TestIndexDisagrees(t *testing.T) {
 		kind    error
 		without string // the error with IgnoreIndex
 	}{
-		{"one shard missing", func(t *testing.T, dir string) { remove(t, dir, shard2) },
+		{"U01 one shard missing", func(t *testing.T, dir string) { remove(t, dir, shard2) },
 			"DIR/" + indexN + ": 1 of 3 shards missing: " + shard2 + " (b.0, b.1, b.2, b.3 and 2 more); download them again: incomplete download",
 			checkpoint.ErrIncomplete,
 			"checkpoint DIR: 2 of the 00003 numbered shards here, " + shard2 + " not; download it again: incomplete download"},
-		{"two shards missing", func(t *testing.T, dir string) { remove(t, dir, shard1, shard3) },
+		{"U01 two shards missing", func(t *testing.T, dir string) { remove(t, dir, shard1, shard3) },
 			"DIR/" + indexN + ": 2 of 3 shards missing: " + shard1 + " (a, a.0, a.1, a.2 and 2 more); " + shard3 + " (c); download them again: incomplete download",
 			checkpoint.ErrIncomplete,
 			"checkpoint DIR: 1 of the 00003 numbered shards here, " + shard1 + " not; download it again: incomplete download"},
-		{"all shards missing", func(t *testing.T, dir string) { remove(t, dir, shard1, shard2, shard3) },
+		{"U01 all shards missing", func(t *testing.T, dir string) { remove(t, dir, shard1, shard2, shard3) },
 			"DIR/" + indexN + ": 3 of 3 shards missing: " + shard1 + " (a, a.0, a.1, a.2 and 2 more); " + shard2 + " (b.0, b.1, b.2, b.3 and 2 more); " +
 				shard3 + " (c); download them again: incomplete download",
 			checkpoint.ErrIncomplete, "DIR/model.safetensors: no such file or directory: incomplete download"},
@@ -126,21 +128,51 @@ func TestIndexDisagrees(t *testing.T) {
 			checkpoint.ErrIncomplete,
 			"checkpoint DIR: 2 of the 00003 numbered shards here, " + shard3 + " not; download it again: incomplete download"},
 
-		{"shards renamed", func(t *testing.T, dir string) {
+		{"U02 shards renamed", func(t *testing.T, dir string) {
 			for i, s := range []string{shard1, shard2, shard3} {
 				rename(t, dir, s, fmt.Sprintf("model-%05d-of-000003.safetensors", i+1))
 			}
 		},
-			"DIR/" + indexN + ": names shards that are not here (" + shard1 + ", " + shard2 + ", " + shard3 + "), but those here hold all its 13 tensors; " +
-				"ignore the index to read them: index stale, shard headers complete",
+			renamed, checkpoint.ErrStaleIndex, ""},
+		{"U02 shards of another name", func(t *testing.T, dir string) {
+			for i, s := range []string{shard1, shard2, shard3} {
+				rename(t, dir, s, fmt.Sprintf("a-%05d-of-00003.safetensors", i+1))
+			}
+		}, renamed, checkpoint.ErrStaleIndex, ""},
+		{"U02 shards without numbers, beside others", func(t *testing.T, dir string) {
+			for i, s := range []string{shard1, shard2, shard3} {
+				rename(t, dir, s, []string{"one.safetensors", "two.safetensors", "weights.safetensors"}[i])
+			}
+			must(t, checkpointtest.Write(filepath.Join(dir, "goldens.safetensors"), tensors{"logits": one(1)}))
+		}, renamed, checkpoint.ErrStaleIndex, ""},
+		{"U02 one shard renamed", func(t *testing.T, dir string) { rename(t, dir, shard2, "b.safetensors") },
+			"DIR/" + indexN + ": names shards that are not here (" + shard2 + "), but those here hold all its 13 tensors; " +
+				"estream pack --ignore-index reads them: index stale, shard headers complete",
 			checkpoint.ErrStaleIndex, ""},
-		{"merged into one shard", func(t *testing.T, dir string) {
+		{"U02 merged as model.safetensors", func(t *testing.T, dir string) {
+			remove(t, dir, shard1, shard2, shard3)
+			must(t, checkpointtest.Write(filepath.Join(dir, "model.safetensors"), tensors{"a": one(1), "b.0": one(2), "c": one(3)}))
+			index(t, dir)
+		},
+			"DIR/" + indexN + ": names shards that are not here (" + shard1 + ", " + shard2 + ", " + shard3 + "), but those here hold all its 3 tensors; " +
+				"estream pack --ignore-index reads them: index stale, shard headers complete",
+			checkpoint.ErrStaleIndex, ""},
+		{"U02 renamed, one in two precisions", func(t *testing.T, dir string) {
+			for i, s := range []string{shard1, shard2, shard3} {
+				rename(t, dir, s, fmt.Sprintf("%c.safetensors", 'a'+i))
+			}
+			must(t, checkpointtest.Write(filepath.Join(dir, "c.f16.safetensors"), tensors{"c": one(3)}))
+		},
+			"DIR/" + indexN + ": 3 of 3 shards missing: " + shard1 + " (a, a.0, a.1, a.2 and 2 more); " + shard2 + " (b.0, b.1, b.2, b.3 and 2 more); " +
+				shard3 + " (c); download them again: incomplete download",
+			checkpoint.ErrIncomplete, `DIR/c.safetensors: tensor "c": duplicate tensor: c.f16.safetensors holds it too`},
+		{"U02 merged into one shard", func(t *testing.T, dir string) {
 			remove(t, dir, shard1, shard2, shard3)
 			must(t, checkpointtest.Write(filepath.Join(dir, "model-00001-of-00001.safetensors"), tensors{"a": one(1), "b.0": one(2), "c": one(3)}))
 			index(t, dir)
 		},
 			"DIR/" + indexN + ": names shards that are not here (" + shard1 + ", " + shard2 + ", " + shard3 + "), but those here hold all its 3 tensors; " +
-				"ignore the index to read them: index stale, shard headers complete",
+				"estream pack --ignore-index reads them: index stale, shard headers complete",
 			checkpoint.ErrStaleIndex, ""},
 		{"renamed and one lost", func(t *testing.T, dir string) {
 			rename(t, dir, shard1, "model-00001-of-00002.safetensors")
@@ -150,15 +182,15 @@ func TestIndexDisagrees(t *testing.T) {
 		},
 			"DIR/" + indexN + ": 3 of 3 shards missing: " + shard1 + " (a); " + shard2 + " (b.0); " + shard3 + " (c); download them again: incomplete download",
 			checkpoint.ErrIncomplete, ""},
-		{"tensors in other shards", func(t *testing.T, dir string) { index(t, dir, "c", shard1, "a", shard2) },
+		{"U02 tensors in other shards", func(t *testing.T, dir string) { index(t, dir, "c", shard1, "a", shard2) },
 			"DIR/" + indexN + ": places 2 of 3 tensors in shards that do not hold them, but others do: a, c; " +
-				"ignore the index to read them: index stale, shard headers complete",
+				"estream pack --ignore-index reads them: index stale, shard headers complete",
 			checkpoint.ErrStaleIndex, ""},
 		{"a tensor in a shard the index does not name", func(t *testing.T, dir string) { index(t, dir, "c", shard1) },
 			"DIR/" + indexN + ": places 1 of 3 tensors in shards that do not hold them, but others do: c; " +
-				"ignore the index to read them: index stale, shard headers complete",
+				"estream pack --ignore-index reads them: index stale, shard headers complete",
 			checkpoint.ErrStaleIndex, ""},
-		{"tensor absent", func(t *testing.T, dir string) { index(t, dir, "d", shard1, "c", shard1) },
+		{"U02 tensor absent", func(t *testing.T, dir string) { index(t, dir, "d", shard1, "c", shard1) },
 			"DIR/" + indexN + ": names 1 of 4 tensors that no shard holds: d; download the index and shards of one revision: tensor absent",
 			checkpoint.ErrAbsent, ""},
 		{"many tensors absent", func(t *testing.T, dir string) {
@@ -172,8 +204,16 @@ func TestIndexDisagrees(t *testing.T) {
 				"download the index and shards of one revision: tensor absent",
 			checkpoint.ErrAbsent, ""},
 
+		{"no index, shards of another name", func(t *testing.T, dir string) {
+			for i, s := range []string{shard1, shard2, shard3} {
+				rename(t, dir, s, fmt.Sprintf("a-%05d-of-00003.safetensors", i+1))
+			}
+			remove(t, dir, indexN)
+		},
+			"checkpoint DIR: numbered shards without " + indexN + "; download it, or estream pack --ignore-index reads them: incomplete download",
+			checkpoint.ErrIncomplete, ""},
 		{"no index", func(t *testing.T, dir string) { remove(t, dir, indexN) },
-			"checkpoint DIR: numbered shards without " + indexN + "; download it, or ignore the index to read them: incomplete download",
+			"checkpoint DIR: numbered shards without " + indexN + "; download it, or estream pack --ignore-index reads them: incomplete download",
 			checkpoint.ErrIncomplete, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,6 +231,9 @@ func TestIndexDisagrees(t *testing.T) {
 				return
 			}
 			must(t, err)
+			if got := len(ck.Tensors()); c.want == renamed && got != 13 {
+				t.Errorf("without the index: got %d tensors, want 13", got)
+			}
 			must(t, ck.Close())
 		})
 	}

@@ -21,6 +21,12 @@ type Noter interface {
 	Notes() []string
 }
 
+// A Speller is a Checkpoint without a config.json, whose Config is made of what has other names.
+type Speller interface {
+	// Spelling returns what gives the name that errors have for a key of Config, "rope_scaling.factor" one within another.
+	Spelling() func(key string) string
+}
+
 // A Companion is a Checkpoint that holds what other formats keep in files beside the weights.
 type Companion interface {
 	// Companion returns the text of a file of that name ("tokenizer.json") and whether there is one. An error says

@@ -24,6 +24,9 @@ func quantizationOf(config []byte) (q quantization) {
 	return q
 }
 
+// instead is the remedy for codes that are not read.
+const instead = "use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it"
+
 // refuse reports codes of a method that is not read. FP8 is, whose scales Read applies.
 func (s *safeTensors) refuse(q quantization) error {
 	var name string
@@ -39,7 +42,7 @@ func (s *safeTensors) refuse(q quantization) error {
 	default:
 		name = strings.TrimSpace(fmt.Sprintf("%.80q %.80s%.80s", q.Method, q.Format, q.Algo))
 	}
-	return fmt.Errorf("checkpoint %s: its weights are quantized by %s, which is not read: use the model as published in bf16, or one in FP8, or a GGUF file of it", s.home.path, name)
+	return fmt.Errorf("checkpoint %s: its weights are quantized by %s, which is not read: %s", s.home.path, name, instead)
 }
 
 // foreign names the method that the tensors' names show, where config.json says nothing.

@@ -92,18 +92,18 @@ func (s *safeTensors) load(name string, opt Options) error {
 	case name != "":
 		return s.add(name)
 	case opt.IgnoreIndex:
-		names, err := s.home.numbered()
-		if err == nil && len(names) == 0 {
-			names = []string{modelName}
+		names, err := s.home.weights()
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, s.add(names...))
+		return s.add(names...)
 	case s.home.has(indexName):
 		return s.addIndexed()
 	case s.home.has(modelName):
 		return s.add(modelName)
 	}
-	return fmt.Errorf("checkpoint %s: numbered shards without %s; download it, or ignore the index to read them: %w",
-		s.home.path, indexName, ErrIncomplete)
+	return fmt.Errorf("checkpoint %s: numbered shards without %s; download it, or %s reads them: %w",
+		s.home.path, indexName, remedy, ErrIncomplete)
 }
 
 func (s *safeTensors) addIndexed() error {
@@ -126,17 +126,6 @@ func (s *safeTensors) addIndexed() error {
 		return err
 	}
 	return x.check(s.at, s.home)
-}
-
-// numberedTensors returns where the numbered shards of a folder hold what, or nothing if they are not in order.
-func numberedTensors(home Folder) map[string]place {
-	s := newSafeTensors(home)
-	defer s.Close()
-	names, err := home.numbered()
-	if err != nil || s.add(names...) != nil {
-		return nil
-	}
-	return s.at
 }
 
 // add opens files and takes in their tensors.

@@ -41,7 +41,7 @@ func (s *safeTensors) findScales() error {
 		if t.DType.Exact() {
 			continue
 		}
-		t.Opaque = "codes, whose scales are not applied"
+		t.Opaque = "codes, whose scales are not applied; " + instead
 		for _, suffix := range []string{"_scale_inv", "_scale"} {
 			at, found := s.at[t.Name+suffix]
 			if !found || !strings.HasPrefix(string(t.DType), "F8_E") || t.DType == "F8_E8M0" {

@@ -95,7 +95,7 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// Codes without scales are told, scales of activations and such that no tensor has are told apart.
+// U06, U07: codes without scales are told, scales of activations and such that no tensor has are told apart.
 func TestCodesAndAsides(t *testing.T) {
 	c, _ := openFile(t, tensors{
 		"a.weight": e4m3(2, 2), "b.weight": random("F8_E5M2", 2, 2), "b.weight_scale": scales(), "b.input_scale": scales(), "c.weight": random("F4", 2, 2), "c.weight_scale": scales(),
@@ -112,7 +112,7 @@ func TestCodesAndAsides(t *testing.T) {
 	}
 	got, err := json.Marshal([]map[string]string{opaque, aside})
 	must(t, err)
-	want := `[{"a.weight":"codes, whose scales are not applied","c.weight":"codes, whose scales are not applied","d.weight":"codes, whose scales are not applied","h":"codes, whose scales are not applied"},` +
+	want := `[{"a.weight":"codes, whose scales are not applied; use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it","c.weight":"codes, whose scales are not applied; use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it","d.weight":"codes, whose scales are not applied; use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it","h":"codes, whose scales are not applied; use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it"},` +
 		`{"b.input_scale":"scales of activations, which are not rounded so here","b.weight_scale":"scales that are applied","e.k_scale":"scales of activations, which are not rounded so here"}]`
 	if string(got) != want {
 		t.Fatalf("\n got: %s\nwant: %s", got, want)
@@ -148,7 +148,7 @@ func TestScalesRefused(t *testing.T) {
 
 // FP8 is read; what other methods make is refused by the method's name, or by what its tensors are named.
 func TestQuantizationMethods(t *testing.T) {
-	remedy := ", which is not read: use the model as published in bf16, or one in FP8, or a GGUF file of it"
+	remedy := ", which is not read: use the model as published in bf16, or one in FP8 with its scales, or a GGUF file of it"
 	for _, c := range []struct {
 		config, tensor, want string
 	}{

@@ -39,6 +39,8 @@ type Message struct {
 // goroutines at once.
 type Template struct {
 	t       *exec.Template
+	name    string
+	text    string
 	special map[string]string
 	limits  limits
 }
@@ -141,7 +143,7 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Template{t, special, most()}, nil
+	return &Template{t, name, text, special, most()}, nil
 }
 
 // Render returns the text of a conversation. With prompt, it ends where the
@@ -173,16 +175,7 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 		return "", stopped
 	}
 	if err != nil {
-		return "", fmt.Errorf("chat template: %s", short(err.Error()))
+		return "", errors.New(t.tell(err))
 	}
 	return out, nil
-}
-
-// short leaves out the middle of a long message: gonja's hold the values that it is about.
-func short(message string) string {
-	const most = 400
-	if len(message) <= 2*most {
-		return message
-	}
-	return strings.ToValidUTF8(message[:most]+" ... "+message[len(message)-most:], "")
 }

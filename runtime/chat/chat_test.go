@@ -74,13 +74,29 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"{% for i in range(10000000000) %}{% endfor %}": "range of more than",
 		"{% include '/etc/passwd' %}":                   "",
-		"{{ messages.nothing() }}":                      "chat template: ",
+		"{{ messages.nothing() }}":                      `t: line 1, "{{ messages.nothing() }}": `,
 	} {
 		tmpl, err := Parse("t", text, nil)
 		if err == nil {
 			_, err = tmpl.Render(talk, true)
 		}
 		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// Errors are told in the template's lines, not in what gonja made of them.
+func TestErrorsTellTheLine(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{% for m in messages %}\n{{ m.nope.x }}\n{% endfor %}", `t: line 2, "{{ m.nope.x }}": Unable to evaluate m.nope.x: Can't use Getitem on None`},
+		{"{% if true %}\n{% for m in messages %}\n  {{ m.a.b }}\n{% endfor %}{% endif %}", `t: line 3, "{{ m.a.b }}": Unable to evaluate m.a.b: Can't use Getitem on None`},
+		{"\n{% macro f(x) %}\n{{ x.y.z }}\n{% endmacro %}{{ f(messages) }}", `t: line 3, "{{ x.y.z }}": x.y.z: Unable to evaluate x.y.z: Can't use Getitem on None`},
+		{"a\n{{ foo | nofilter }}", `t: line 2, "{{ foo | nofilter }}": filter 'nofilter' not found`},
+		{"{{ messages is odder }}", `t: line 1, "{{ messages is odder }}": test 'odder' not found`},
+	} {
+		tmpl, err := Parse("t", c.text, nil)
+		require.NoError(t, err)
+		_, err = tmpl.Render(talk, true)
+		require.EqualError(t, err, c.want, c.text)
 	}
 }
 

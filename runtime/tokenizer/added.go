@@ -87,7 +87,7 @@ func (t *Tokenizer) add(path string, a *addedToken) error {
 		t.rawAdded.insert(a.content, a)
 		return nil
 	}
-	content, err := normalize(t.normalizers, a.content)
+	content, err := normalize(t.normalizers, a.content, mostNormal(len(a.content)))
 	if err != nil {
 		return fmt.Errorf("%s.content: %w", path, err)
 	}

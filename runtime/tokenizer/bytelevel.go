@@ -32,14 +32,14 @@ func runeByte(r rune) (b byte, ok bool) {
 	return byte(r), byteRune(byte(r)) == r
 }
 
-// toByteAlphabet is a preTokenizer that writes each byte as its character.
-func toByteAlphabet(p piece, emit func(piece) error) error {
+// toByteAlphabet writes each byte as its character.
+func toByteAlphabet(p piece) piece {
 	var out strings.Builder
 	out.Grow(2 * len(p.text))
 	for i := range len(p.text) {
 		out.WriteRune(byteRune(p.text[i]))
 	}
-	return emit(piece{out.String(), p.first})
+	return piece{out.String(), p.first}
 }
 
 // fromByteAlphabet returns the bytes of a token, which stays as it is if a character of it is no byte's.

@@ -9,6 +9,9 @@ type component struct {
 	raw  rawValue
 }
 
+// maxParts is how many parts a Sequence may have.
+const maxParts = 64
+
 // components returns the parts of a field: none for null, those in list for a Sequence, else the value itself.
 // A Sequence within a Sequence is left to the reader of the parts, who does not know it.
 func components(path string, value rawValue, list string) ([]component, error) {
@@ -30,6 +33,9 @@ func components(path string, value rawValue, list string) ([]component, error) {
 	}
 	var parts []component
 	for v := range values {
+		if len(parts) == maxParts {
+			return nil, fmt.Errorf("%s: more than %d parts are not supported", path, maxParts)
+		}
 		part, err := newComponent(fmt.Sprintf("%s[%d]", path, len(parts)), v)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ type decoder struct {
 	steps []decodeStep
 	strip string // the character to take from the start
 	most  int    // how often
+	grow  int    // how many times as long as it is spelled a token's text may be
 }
 
 // decodeStep rewrites the text of a token; first is set for the first token of all.
@@ -34,6 +35,7 @@ func loadDecoder(path string, value rawValue) (decoder, error) {
 	if err != nil {
 		return d, err
 	}
+	d.grow = 1
 	if value.isNull() {
 		d.steps = []decodeStep{joinBySpace}
 	}
@@ -91,6 +93,9 @@ func (d *decoder) loadReplace(c component) error {
 	}
 	if old == "" {
 		return fmt.Errorf("%s.pattern.String: empty", c.path)
+	}
+	if d.grow *= max(1, (len(content)+len(old)-1)/len(old)); d.grow > maxGrowth {
+		return fmt.Errorf("%s.content: makes a token more than %d times as long", c.path, maxGrowth)
 	}
 	d.steps = append(d.steps, func(_ token, text string, _ bool) string { return strings.ReplaceAll(text, old, content) })
 	return nil

@@ -41,19 +41,19 @@ func readMetaspace(c component) (metaspace, error) {
 }
 
 func (m metaspace) preTokenizers() []preTokenizer {
-	steps := []preTokenizer{m.replace}
+	steps := []preTokenizer{whole(m.replace)}
 	if m.split {
 		steps = append(steps, splitter{find: literal(m.mark).find, join: mergedWithNext}.cut)
 	}
 	return steps
 }
 
-func (m metaspace) replace(p piece, emit func(piece) error) error {
+func (m metaspace) replace(p piece) piece {
 	p.text = strings.ReplaceAll(p.text, " ", m.mark)
 	if m.scheme == "always" || m.scheme == "first" && p.first {
 		p.text = withPrefix(m.mark, p.text)
 	}
-	return emit(p)
+	return p
 }
 
 // decode is a decodeStep; the first token loses its marks where one was put in front.

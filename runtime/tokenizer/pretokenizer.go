@@ -1,6 +1,9 @@
 package tokenizer
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // piece is a stretch of text on its way to the model.
 type piece struct {
@@ -8,18 +11,23 @@ type piece struct {
 	first bool // it starts where the whole text starts
 }
 
-// preTokenizer cuts a piece and calls emit with the parts in order. It returns the first error, emit's too.
-type preTokenizer func(p piece, emit func(piece) error) error
+// preTokenizer returns what cuts pieces that are not empty, one after another, and calls emit with the parts in order,
+// none of them empty. That returns the first error, emit's too; its state is made once, not for each piece.
+type preTokenizer func(emit func(piece) error) func(piece) error
 
-// preTokenize sends p through all steps and calls emit with what comes out, never empty.
-func preTokenize(steps []preTokenizer, p piece, emit func(piece) error) error {
-	if p.text == "" {
-		return nil
+// preTokenize returns what sends pieces through all steps and calls emit with what comes out.
+func preTokenize(steps []preTokenizer, emit func(piece) error) func(piece) error {
+	for _, step := range slices.Backward(steps) {
+		emit = step(emit)
 	}
-	if len(steps) == 0 {
-		return emit(p)
+	return emit
+}
+
+// whole is a preTokenizer that changes pieces and cuts none.
+func whole(change func(piece) piece) preTokenizer {
+	return func(emit func(piece) error) func(piece) error {
+		return func(p piece) error { return emit(change(p)) }
 	}
-	return steps[0](p, func(q piece) error { return preTokenize(steps[1:], q, emit) })
 }
 
 func loadPreTokenizers(path string, value rawValue) ([]preTokenizer, error) {
@@ -28,7 +36,10 @@ func loadPreTokenizers(path string, value rawValue) ([]preTokenizer, error) {
 		return nil, err
 	}
 	var steps []preTokenizer
-	for _, part := range parts {
+	for i, part := range parts {
+		if part.kind == "ByteLevel" && slices.ContainsFunc(parts[:i], func(c component) bool { return c.kind == part.kind }) {
+			return nil, fmt.Errorf("%s: a second ByteLevel is not supported", part.path)
+		}
 		more, err := loadPreTokenizer(part)
 		if err != nil {
 			return nil, err
@@ -64,12 +75,12 @@ func loadByteLevel(c component) ([]preTokenizer, error) {
 	err := c.read(map[string]any{"add_prefix_space": &space, "use_regex?": &regex, "trim_offsets": &trim})
 	var steps []preTokenizer
 	if space {
-		steps = append(steps, prefixSpace)
+		steps = append(steps, whole(prefixSpace))
 	}
 	if regex {
 		steps = append(steps, splitter{find: gpt2Words.find, join: isolated}.cut)
 	}
-	return append(steps, toByteAlphabet), err
+	return append(steps, whole(toByteAlphabet)), err
 }
 
 func loadSplit(c component) ([]preTokenizer, error) {
@@ -88,7 +99,7 @@ func loadSplit(c component) ([]preTokenizer, error) {
 	return []preTokenizer{s.cut}, err
 }
 
-func prefixSpace(p piece, emit func(piece) error) error {
+func prefixSpace(p piece) piece {
 	p.text = withPrefix(" ", p.text)
-	return emit(p)
+	return p
 }

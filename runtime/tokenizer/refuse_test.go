@@ -106,6 +106,9 @@ func TestRefusals(t *testing.T) {
 		{tinyFile(`"normalizer": {"type": "Sequence"}`), `normalizer.normalizers: field is missing`},
 		{tinyFile(`"normalizer": {"type": "Replace", "pattern": {"Glob": "*"}, "content": ""}`), `normalizer.pattern.Glob: field is not supported (its value is "*")`},
 
+		{tinyFile(`"normalizer": {"type": "Sequence", "normalizers": [` + strings.Repeat(`{"type": "NFC"}, `, 64) + `{"type": "NFC"}]}`), `normalizer.normalizers: more than 64 parts are not supported`},
+
+		{tinyFile(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [` + byteLevel + `, ` + byteLevel + `]}`), `pre_tokenizer.pretokenizers[1]: a second ByteLevel is not supported`},
 		{tinyFile(`"pre_tokenizer": {"type": "Whitespace"}`), `pre_tokenizer.type: "Whitespace" is not supported`},
 		{tinyFile(`"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": 1, "trim_offsets": true}`), `pre_tokenizer.add_prefix_space: 1 is not true or false`},
 		{tinyFile(`"pre_tokenizer": {"type": "Split", "behavior": "Sideways", "invert": false, "pattern": {"String": "x"}}`), `pre_tokenizer.behavior: "Sideways" is not supported`},
@@ -140,6 +143,7 @@ func TestRefusals(t *testing.T) {
 		{tinyFile(`"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 2}]}`), `decoder.decoders[1].stop: 2 is not supported, only 0`},
 		{tinyFile(`"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "", "start": 1, "stop": 0}]}`), `decoder.decoders[1].content: "" is not one character`},
 		{tinyFile(`"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": -1, "stop": 0}]}`), `decoder.decoders[1].start: -1 is negative`},
+		{tinyFile(`"decoder": {"type": "Sequence", "decoders": [` + strings.Repeat(doubled+`, `, 4) + doubled + `]}`), `decoder.decoders[4].content: makes a token more than 16 times as long`},
 		{tinyFile(`"decoder": {"type": "Replace", "pattern": {"Regex": "x"}, "content": ""}`), `decoder.pattern.Regex: field is not supported (its value is "x")`},
 		{tinyFile(`"decoder": {"type": "Replace", "pattern": {"String": ""}, "content": ""}`), `decoder.pattern.String: empty`},
 	} {

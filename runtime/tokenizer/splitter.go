@@ -29,20 +29,24 @@ func joinOf(behavior string) func(held, next bool) bool {
 }
 
 // cut is a preTokenizer.
-func (s splitter) cut(p piece, emit func(piece) error) error {
-	c := cutting{splitter: s, piece: p, emit: emit}
-	if err := s.find(p.text, c.match); err != nil {
-		return err
-	}
-	if c.to < len(p.text) {
-		if err := c.extend(len(p.text), false); err != nil {
+func (s splitter) cut(emit func(piece) error) func(piece) error {
+	c := &cutting{splitter: s, emit: emit}
+	match := c.match
+	return func(p piece) error {
+		c.piece, c.from, c.to, c.held = p, 0, 0, false
+		if err := s.find(p.text, match); err != nil {
 			return err
 		}
+		if c.to < len(p.text) {
+			if err := c.extend(len(p.text), false); err != nil {
+				return err
+			}
+		}
+		return c.send()
 	}
-	return c.send()
 }
 
-// cutting is the state of one cut: text[from:to] waits to be sent, and held says whether it is a match.
+// cutting is the state of a cut: text[from:to] waits to be sent, and held says whether it is a match.
 type cutting struct {
 	splitter
 	piece

@@ -12,6 +12,7 @@
 //	T4 encoding takes O(n log n) time in the length of the text, but for a pattern of the file's own that only a
 //	   backtracking engine can run: that one has a time limit for each match
 //	T5 what a Stream returns, joined, is what Decode returns
+//	T6 no file makes a text, or a token that is decoded, more than 16 times as long before it is cut into words
 //
 // A Tokenizer keeps no reference to the data it was parsed from.
 package tokenizer
@@ -37,8 +38,18 @@ type Tokenizer struct {
 	workers       sync.Pool // of *worker
 }
 
+// maxFile is how many bytes a tokenizer.json that Open reads may have.
+const maxFile = 64 << 20
+
 // Open reads the tokenizer.json file at path. An error names the file, the field and its value.
 func Open(path string) (*Tokenizer, error) {
+	info, err := os.Stat(path) // before opening, which would wait at a pipe
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, fmt.Errorf("tokenizer %s: want a regular file of at most %d bytes", path, maxFile)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
@@ -90,26 +101,31 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 }
 
 func (t *Tokenizer) encode(w *worker, ids []int32, text string) ([]int32, error) {
-	word := func(p piece) (err error) {
+	cut := preTokenize(t.preTokenizers, func(p piece) (err error) {
 		ids, err = w.encode(ids, p.text)
 		return err
-	}
+	})
+	left := mostNormal(len(text))
 	err := t.rawAdded.cut(text, func(p piece, id int32) error {
 		if id != noID {
 			ids = append(ids, id)
 			return nil
 		}
-		normal, err := normalize(t.normalizers, p.text)
+		normal, err := normalize(t.normalizers, p.text, left)
 		if err != nil {
 			return err
 		}
+		left -= len(normal)
 		return t.normalAdded.cut(normal, func(q piece, id int32) error {
 			if id != noID {
 				ids = append(ids, id)
 				return nil
 			}
+			if q.text == "" {
+				return nil
+			}
 			q.first = q.first && p.first
-			return preTokenize(t.preTokenizers, q, word)
+			return cut(q)
 		})
 	})
 	return ids, err

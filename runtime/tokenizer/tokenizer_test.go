@@ -62,12 +62,53 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Merges may be pairs or strings, even mixed.
-func TestMixedMerges(t *testing.T) {
-	tok := parseTiny(t, tinyFile())
-	got, err := tok.Encode("abaabb", false)
-	if want := []int32{9, 2, 1}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("Encode(abaabb) = %v %v, want %v", got, err, want)
+// doubled is a normalizer, or decoder, that makes texts longer.
+const doubled = `{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}`
+
+// A normalizer cannot make a text of any length of one (T6): neither by many steps, nor by a long one, nor anew between
+// added tokens.
+func TestGrowth(t *testing.T) {
+	long := func(field string) string { return fmt.Sprintf(field, strings.Repeat("a", 8<<10)) }
+	sequence := func(n int) string {
+		return `"normalizer": {"type": "Sequence", "normalizers": [` + strings.Repeat(doubled+`, `, n-1) + doubled + `]}`
+	}
+	const cut = `"added_tokens": [{"id": 1, "content": "b", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}]`
+	for _, test := range []struct {
+		fields []string
+		text   string
+		want   int // tokens, 0: refused
+	}{
+		{[]string{sequence(4)}, strings.Repeat("a", 1000), 16000},
+		{[]string{sequence(12)}, "a", 4096},
+		{[]string{sequence(33)}, "a", 0},
+		{[]string{sequence(5)}, strings.Repeat("a", 1000), 0},
+		{[]string{long(`"normalizer": {"type": "Prepend", "prepend": "%s"}`)}, "a", 0},
+		{[]string{long(`"normalizer": {"type": "Replace", "pattern": {"Regex": "a"}, "content": "%s"}`)}, strings.Repeat("a", 1<<20), 0},
+		{[]string{sequence(11), cut}, "aba", 4097},
+		{[]string{sequence(11), cut}, "ababa", 0},
+	} {
+		got, err := parseTiny(t, tinyFile(test.fields...)).Encode(test.text, false)
+		const refused = "tokenizer tiny.json: normalizer: makes a text more than 16 times as long; take the model's own tokenizer.json"
+		if test.want == 0 && (err == nil || err.Error() != refused) || test.want > 0 && (err != nil || len(got) != test.want) {
+			t.Errorf("%.200s: text %.20s of %d bytes gives %d tokens and %v, want %d", test.fields, test.text, len(test.text), len(got), err, test.want)
+		}
+	}
+}
+
+// Merges may be pairs or strings, even mixed, and there must be some.
+func TestMerges(t *testing.T) {
+	const model = `{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "▁": 3, "aba": 9}, "merges": %s}`
+	for name, merges := range map[string]string{
+		"U16 pairs": `[["a", "b"], ["ab", "a"]]`, "U16 strings": `["a b", "ab a"]`, "U16 both": `[["a", "b"], "ab a"]`,
+	} {
+		got, err := parseTiny(t, tinyFileWithModel(fmt.Sprintf(model, merges))).Encode("abaabb", false)
+		if want := []int32{9, 2, 1}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: Encode(abaabb) = %v %v, want %v", name, got, err, want)
+		}
+	}
+	const want = "tokenizer x.json: model.merges: no merges"
+	if _, err := Parse("x.json", []byte(tinyFileWithModel(fmt.Sprintf(model, "[]")))); err == nil || err.Error() != want {
+		t.Errorf("U16 none: got %v, want %s", err, want)
 	}
 }
 

@@ -40,17 +40,47 @@ func companionsOf(ckpt checkpoint.Checkpoint, path string, vocab int) ([]compani
 			continue
 		}
 		if name == tokenizerName {
-			t, err := tokenizer.Parse(name, data)
-			if err == nil && t.Size() > vocab {
-				err = fmt.Errorf("%s has ids up to %d, the model rows for %d tokens: it is another model's", name, t.Size()-1, vocab)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%w; move the file away to pack without it and give token ids", err)
+			if data, err = tokenizerOf(ckpt, path, data, vocab); err != nil {
+				return nil, err
 			}
 		}
 		out = append(out, companion{name, int64(len(data)), func() ([]byte, error) { return data, nil }})
 	}
 	return out, nil
+}
+
+// tokenizerOf returns a tokenizer that fits the model: data, or one beside a
+// checkpoint whose own does not.
+func tokenizerOf(ckpt checkpoint.Checkpoint, path string, data []byte, vocab int) ([]byte, error) {
+	if _, own := ckpt.(checkpoint.Companion); !own {
+		if err := fits(tokenizerName, data, vocab); err != nil {
+			return nil, fmt.Errorf("%w; move the file away to pack without it and give token ids", err)
+		}
+		return data, nil
+	}
+	err := fits("the file's own "+tokenizerName, data, vocab)
+	if err == nil {
+		return data, nil
+	}
+	beside, found, other := checkpoint.Beside(path, tokenizerName, maxCompanion)
+	if found {
+		other = fits(tokenizerName, beside, vocab)
+	}
+	if !found && other == nil {
+		other = err
+	}
+	if other != nil {
+		return nil, fmt.Errorf("%w; put the model's %s beside the file", other, tokenizerName)
+	}
+	return beside, nil
+}
+
+func fits(name string, data []byte, vocab int) error {
+	t, err := tokenizer.Parse(name, data)
+	if err == nil && t.Size() > vocab {
+		err = fmt.Errorf("%s has ids up to %d, the model rows for %d tokens: it is another model's", name, t.Size()-1, vocab)
+	}
+	return err
 }
 
 func (c companion) write(w *layout.Writer) error {

@@ -10,11 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"estream/models/checkpoint"
 )
 
 // What would put a stranger's file into a package, wait for ever or be found out
 // only when the package runs is refused before anything is written.
 func TestCompanionsRefused(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte(toyTokenizer), 0o666))
 	for _, c := range []struct {
@@ -23,9 +26,9 @@ func TestCompanionsRefused(t *testing.T) {
 		want       string // after the checkpoint's folder
 	}{
 		{"link out", "tokenizer.json", func(path string) error { return os.Symlink(secret, path) },
-			"/tokenizer.json: a link to " + secret + ": outside the checkpoint"},
+			"/tokenizer.json: a link to " + secret + "; copy the file itself into the folder: outside the checkpoint"},
 		{"link out", "tokenizer_config.json", func(path string) error { return os.Symlink(secret, path) },
-			"/tokenizer_config.json: a link to " + secret + ": outside the checkpoint"},
+			"/tokenizer_config.json: a link to " + secret + "; copy the file itself into the folder: outside the checkpoint"},
 		{"link to nothing", "tokenizer.json", func(path string) error { return os.Symlink("nothing", path) },
 			"/tokenizer.json: no such file or directory"},
 		{"pipe", "tokenizer_config.json", func(path string) error { return unix.Mkfifo(path, 0o666) },
@@ -52,14 +55,44 @@ func TestCompanionsRefused(t *testing.T) {
 		require.NoError(t, c.plant(path))
 		want := "checkpoint " + from + c.want
 		if c.want[0] == '/' {
-			want = "checkpoint " + from + ": " + from + c.want
+			want = from + c.want
 		}
 		requireRefused(t, from, want, c.name+" "+c.file)
 	}
 }
 
+// own is a checkpoint that holds its tokenizer.
+type own struct{ checkpoint.Checkpoint }
+
+func (own) Companion(string) ([]byte, bool, error) { return []byte(toyTokenizer), true, nil }
+
+// A file beside a checkpoint is the remedy for a tokenizer of its own, which nobody
+// can move away.
+func TestOwnTokenizer(t *testing.T) {
+	dir := t.TempDir()
+	inside := []byte(strings.Replace(toyTokenizer, `"ab": 2`, `"ab": 96`, 1))
+	const refused = "tokenizer.json has ids up to 96, the model rows for 96 tokens: it is another model's; put the model's tokenizer.json beside the file"
+	got, err := tokenizerOf(own{}, dir, []byte(toyTokenizer), 96)
+	require.NoError(t, err)
+	require.Equal(t, toyTokenizer, string(got))
+
+	_, err = tokenizerOf(own{}, dir, inside, 96)
+	require.EqualError(t, err, "the file's own "+refused)
+
+	beside := filepath.Join(dir, "tokenizer.json")
+	require.NoError(t, os.WriteFile(beside, inside, 0o666))
+	_, err = tokenizerOf(own{}, dir, inside, 96)
+	require.EqualError(t, err, refused)
+
+	require.NoError(t, os.WriteFile(beside, []byte(toyTokenizer), 0o666))
+	got, err = tokenizerOf(own{}, dir, inside, 96)
+	require.NoError(t, err)
+	require.Equal(t, toyTokenizer, string(got))
+}
+
 // A download of the hub has links to what it keeps beside.
 func TestCompanionsOfTheHub(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	want, _ := packed(t, from, options(t, "w4"))
 	model := filepath.Join(t.TempDir(), "models--a--b")

@@ -72,6 +72,7 @@ func TestBlocksNameTheWeight(t *testing.T) {
 
 // A model whose matrices are all large, made by blocks, is the same package.
 func TestLargeMatrices(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.hidden, c.inner = 128, 200 // not whole blocks
 	from := c.write(t)
@@ -110,6 +111,7 @@ func TestJoins(t *testing.T) {
 }
 
 func TestLargeWeightsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.hidden, c.inner = 128, 200
 	c.change = func(ts map[string]checkpointtest.Tensor) {

@@ -18,6 +18,7 @@ import (
 // A plan tells the files that a conversion writes to the byte, and writes nothing.
 // Its census is that of the checkpoint, and the finished package's is the same.
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		from, encoding string
 		experts, taken int64 // of a layer, and of those a token's

@@ -75,6 +75,7 @@ func sums(t testing.TB, dir string) (all []uint32) {
 // A GGUF file and safetensors of its values make the same records, whatever types it has: Q4_0 too, whose codes are
 // taken over, for values that Q4_0 has are codes again.
 func TestGGUFBesideSafeTensors(t *testing.T) {
+	t.Parallel()
 	for file, encodings := range map[string][]string{
 		"olmoe-tiny-F16": {"f32", "w4"}, "olmoe-tiny-Q4_0": {"w4full"}, "olmoe-k256-Q4_K_M": {"w4g128"}, "qwen3_moe-tiny-Q8_0": {"bf16"},
 	} {
@@ -92,6 +93,7 @@ func TestGGUFRefused(t *testing.T) {
 	whole, err := os.ReadFile(ggufs + "olmoe-tiny-Q4_0.gguf")
 	require.NoError(t, err)
 	edit := func(old, new string) []byte { return bytes.ReplaceAll(whole, []byte(old), []byte(new)) }
+	value := func(key string, n byte) string { return key + "\x04\x00\x00\x00" + string([]byte{n, 0, 0, 0}) }
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -101,9 +103,12 @@ func TestGGUFRefused(t *testing.T) {
 			`nothing reads tensor "blk.1.attn_x.weight" (nearest: "blk.1.attn_k.weight")`},
 		{"U12 cut at half", whole[:len(whole)/2], "FILE: cut file: 90576 bytes, want at least 181132: incomplete download or copy"},
 		{"an unknown architecture", edit("olmoe", "olmox"), `checkpoint FILE: models: unknown architecture "olmox"; known: `},
-		{"a key that nobody knows", edit("olmoe.expert_used_count", "olmoe.expert_used_corns"), "checkpoint FILE: models: config.json: num_experts_per_tok is not there: want a whole number from 1 to the number of experts, 8"},
+		{"a key that nobody knows", edit("olmoe.expert_used_count", "olmoe.expert_used_corns"), "checkpoint FILE: models: metadata olmoe.expert_used_count (num_experts_per_tok) is not there: want a whole number from 1 to the number of experts, 8"},
+		{"a value that is none", edit(value("olmoe.expert_used_count", 3), value("olmoe.expert_used_count", 9)),
+			"checkpoint FILE: models: metadata olmoe.expert_used_count (num_experts_per_tok) is 9: want a whole number from 1 to the number of experts, 8"},
+		{"a key of this family only", edit("olmoe.context_length", "olmoe.context_lengtx"), "checkpoint FILE: models: family olmoe: metadata olmoe.context_lengtx is 4096: the family does not know this setting"},
 		{"a tokenizer that is not known", edit("\x04\x00\x00\x00\x00\x00\x00\x00olmo", "\x04\x00\x00\x00\x00\x00\x00\x00omlo"),
-			`checkpoint FILE: FILE: tokenizer: pre-tokenizer "omlo" is unknown; put the model's tokenizer.json beside the file`},
+			`FILE: tokenizer: pre-tokenizer "omlo" is unknown; put the model's tokenizer.json beside the file`},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.gguf")
@@ -118,13 +123,14 @@ func TestGGUFRefused(t *testing.T) {
 
 // A package of a GGUF file has its tokenizer and chat template, and says what the file was.
 func TestGGUFPackage(t *testing.T) {
+	t.Parallel()
 	dir, r := packed(t, ggufs+"qwen3_moe-tiny-Q4_0.gguf", formatOptions(t, "w4full"))
 	require.Contains(t, contents(t, dir), "tokenizer.json")
 	require.Contains(t, contents(t, dir), "tokenizer_config.json")
 	require.Equal(t, "qwen3", r.Family)
 	for _, note := range []string{
 		"GGUF types: F32 of 11 tensors, Q4_0 of 15 tensors, Q8_0 of 1 tensors",
-		"GGUF does not say norm_topk_prob: true is taken, which architecture qwen3moe means",
+		"the checkpoint does not say norm_topk_prob: true is taken",
 		"48 of 59 matrices keep the checkpoint's own codes and scales: they are not rounded a second time",
 	} {
 		require.Contains(t, r.Notes, note)
@@ -136,6 +142,7 @@ func TestGGUFPackage(t *testing.T) {
 
 // Codes that encoding their values would not give again are taken over as they are: a group without -8.
 func TestCodesAreNotRoundedAgain(t *testing.T) {
+	t.Parallel()
 	file, err := os.ReadFile(ggufs + "olmoe-tiny-Q4_0.gguf")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "x.gguf")
@@ -174,8 +181,9 @@ func block(scale uint16, codes []int8) []byte {
 	return b
 }
 
-// Codes of FP8 and their scales make the records that their products make; scales of activations are left aside.
+// U06: codes of FP8 and their scales make the records that their products make; scales of activations are left aside.
 func TestFP8(t *testing.T) {
+	t.Parallel()
 	plain, coded := smallToy(), smallToy()
 	plain.change = func(ts map[string]checkpointtest.Tensor) { experts(ts, false) }
 	coded.change = func(ts map[string]checkpointtest.Tensor) { experts(ts, true) }

@@ -14,6 +14,7 @@ import (
 // Packages of GGUF files of several types give the logits that PyTorch gives with
 // the values that Python's gguf decodes, of the last four positions.
 func TestGoldenGGUF(t *testing.T) {
+	t.Parallel()
 	golden, err := checkpoint.Open(ggufs+"goldens.safetensors", checkpoint.Options{}, all.Formats()...)
 	require.NoError(t, err)
 	defer golden.Close()

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -37,29 +36,30 @@ func (e Encoding) full() string {
 }
 
 // checkpointHash tells checkpoints apart by all that can be told without reading
-// weights: config.json, the files' names and sizes, and what the tensors are. With
-// times it tells a file that was written anew, and copies apart.
-func checkpointHash(c checkpoint.Checkpoint, times bool) (string, error) {
+// weights: config.json, the files' names and sizes, and what the tensors are.
+func checkpointHash(c checkpoint.Checkpoint) (string, error) {
 	config, err := c.Config()
 	if err != nil {
 		return "", err
 	}
 	text := fmt.Appendf(nil, "%d %s", len(config), config)
 	for _, f := range c.Files() {
-		text = fmt.Appendf(text, "%q %d", filepath.Base(f.Path), f.Size)
-		if times {
-			st, err := os.Stat(f.Path)
-			if err != nil {
-				return "", err
-			}
-			text = fmt.Appendf(text, " %d", st.ModTime().UnixNano())
-		}
-		text = append(text, '\n')
+		text = fmt.Appendf(text, "%q %d\n", filepath.Base(f.Path), f.Size)
 	}
 	for _, t := range c.Tensors() {
 		text = fmt.Appendf(text, "%q %s %v %d\n", t.Name, t.DType, t.Shape, t.Bytes)
 	}
 	return digest(string(text)), nil
+}
+
+// sourcesHash is checkpointHash that tells a file that was written anew, and copies
+// apart.
+func (p *packer) sourcesHash() (string, error) {
+	text, err := checkpointHash(p.ckpt)
+	for _, s := range p.sources {
+		text += s.was + "\n"
+	}
+	return digest(text), err
 }
 
 func digest(s string) string {

@@ -25,6 +25,7 @@ type job struct {
 	man        layout.Manifest
 	tasks      []task
 	companions []companion
+	sources    []source
 	vocabSize  int // columns of the head and rows of the table
 	report     Report
 }
@@ -57,7 +58,7 @@ func (j *job) convert(ctx context.Context, dir string, m maker, begun time.Time)
 	default:
 		j.report.Kept = float64(w.Kept()) / float64(j.total())
 		if err := j.write(ctx, w, m); err != nil {
-			return nil, j.stop(w, dir, err)
+			return nil, j.stop(w, dir, j.why(ctx, err))
 		}
 	}
 	j.report.Written = j.layout.Experts + j.layout.Dense
@@ -80,6 +81,9 @@ func (j *job) write(ctx context.Context, w *layout.Writer, m maker) (err error) 
 		if err := c.write(w); err != nil {
 			return err
 		}
+	}
+	if err := j.unchanged(); err != nil {
+		return err
 	}
 	return w.Finish(&j.man)
 }

@@ -26,7 +26,7 @@ const (
 	killedSync = "PACK_TEST_KILLED_SYNC"
 )
 
-// TestKilled kills processes that convert to a slow disk at random moments, also
+// U13: TestKilled kills processes that convert to a slow disk at random moments, also
 // while they go on with what others left, and finishes what they leave: it is the
 // package that an undisturbed conversion makes. Some 200 moments, in a minute or
 // two, meet each step of writing:

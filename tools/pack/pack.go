@@ -10,6 +10,8 @@
 //	V2 a record that was made is not made again: an interrupted conversion goes
 //	   on where it was, from the same sources and options only
 //	V3 memory is bounded by [Memory], whatever the model; see there
+//	V4 sources that are written anew while they are read make no package: sizes,
+//	   times and config.json are compared before it is finished
 //
 // A conversion keeps nothing in memory after it returns.
 package pack
@@ -18,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"estream/lower"
@@ -100,20 +104,32 @@ func open(ctx context.Context, path string, o Options) (*packer, error) {
 	}
 	p, err := newPacker(ctx, ckpt, path, o)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint %s: %w", path, errors.Join(err, ckpt.Close()))
+		return nil, named(path, errors.Join(err, ckpt.Close()))
 	}
 	return p, nil
 }
 
+// named names the checkpoint at path in an error that does not begin with it.
+func named(path string, err error) error {
+	for _, begin := range []string{"checkpoint " + path + ": ", path + ": ", filepath.Clean(path) + string(filepath.Separator)} {
+		if strings.HasPrefix(err.Error(), begin) {
+			return err
+		}
+	}
+	return fmt.Errorf("checkpoint %s: %w", path, err)
+}
+
 func newPacker(ctx context.Context, ckpt checkpoint.Checkpoint, path string, o Options) (*packer, error) {
+	j := &job{o: o}
+	if err := j.watchCheckpoint(ckpt, path); err != nil {
+		return nil, err
+	}
 	model, err := models.Open(ckpt, o.Families)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{o: o, vocabSize: model.Config.VocabSize, report: Report{Family: model.Family.Name, Notes: model.Notes}}
-	for _, f := range ckpt.Files() {
-		j.report.Read += f.Size
-	}
+	j.vocabSize = model.Config.VocabSize
+	j.report.Family, j.report.Notes = model.Family.Name, model.Notes
 	p := &packer{job: j, model: model, ckpt: ckpt}
 	p.findStacked()
 	return p, p.plan(ctx, path)

@@ -22,6 +22,7 @@ import (
 // In every encoding each weight of the package is the checkpoint's, rounded
 // once, as quant rounds the whole matrix; runs of the head one by one.
 func TestEncodings(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.vocab = 112 // not whole panels
 	from := c.write(t)
@@ -88,6 +89,7 @@ func encoded(t *testing.T, d ir.DType, n int, w []float32) []float32 {
 // However many workers there are, and whatever the alignment's places, records
 // stand in order, aligned, and the package is the same.
 func TestPlacesAndWorkers(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.vocab, c.hidden = 3000, 128 // several runs of the head and blocks of rows
 	from := c.write(t)
@@ -119,12 +121,15 @@ func TestPlacesAndWorkers(t *testing.T) {
 // U09: the same weights under other names are the same package; what is
 // unmatched is named, with the nearest name.
 func TestSpellings(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	want, _ := packed(t, c.write(t), options(t, "w4"))
 	for _, s := range []string{"stacked", "fused", "fused each"} {
 		c.spelling = s
-		got, _ := packed(t, c.write(t), options(t, "w4"))
-		requireSameWeights(t, want, got)
+		t.Run("U09 "+s, func(t *testing.T) {
+			got, _ := packed(t, c.write(t), options(t, "w4"))
+			requireSameWeights(t, want, got)
+		})
 	}
 	for name, tc := range map[string]struct {
 		change func(map[string]checkpointtest.Tensor)
@@ -142,7 +147,7 @@ func TestSpellings(t *testing.T) {
 		c := smallToy()
 		c.change = tc.change
 		from := c.write(t)
-		requireRefused(t, from, "checkpoint "+from+tc.want, name)
+		requireRefused(t, from, "checkpoint "+from+tc.want, "U09 "+name)
 	}
 }
 
@@ -175,6 +180,7 @@ func requireRefused(t *testing.T, from, want, name string) {
 
 // U04: config {tied, untied, silent} x {a head, none, the same head}.
 func TestTied(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ tied, head, note, err string }{
 		{"true", "none", "", ""},
 		{"true", "equal", "tie_word_embeddings is true, and lm_head.weight equals model.embed_tokens.weight: lm_head.weight is used for the head", ""},
@@ -187,7 +193,7 @@ func TestTied(t *testing.T) {
 		c := smallToy()
 		c.tied, c.head = tc.tied, tc.head
 		from := c.write(t)
-		name := fmt.Sprintf("tied %q, head %s", tc.tied, tc.head)
+		name := fmt.Sprintf("U04 tied %q, head %s", tc.tied, tc.head)
 		if tc.err != "" {
 			requireRefused(t, from, "checkpoint "+from+tc.err, name)
 			continue
@@ -212,6 +218,7 @@ func TestTied(t *testing.T) {
 
 // U17: rows past the last token are left out, and fewer are refused.
 func TestRowsAndTokens(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	want, _ := packed(t, c.write(t), options(t, "w4"))
 	c.padding = 32
@@ -223,12 +230,12 @@ func TestRowsAndTokens(t *testing.T) {
 	for _, name := range []string{layout.ExpertsName, layout.DenseName} {
 		require.True(t, contents(t, want)[name] == contents(t, got)[name], name)
 	}
-	require.Len(t, logits(t, got, 5), 96)
+	require.Len(t, logits(t, got, 5), 96, "U17 more rows")
 
 	c.padding = -1
 	from := c.write(t)
 	requireRefused(t, from, "checkpoint "+from+`: models: the checkpoint of architecture OlmoeForCausalLM: `+
-		`tensor "model.embed_tokens.weight" is [95 64], want [96 64] (vocab_size, hidden_size), tensor "lm_head.weight" is [95 64], want [96 64] (vocab_size, hidden_size)`, "fewer")
+		`tensor "model.embed_tokens.weight" is [95 64], want [96 64] (vocab_size, hidden_size), tensor "lm_head.weight" is [95 64], want [96 64] (vocab_size, hidden_size)`, "U17 fewer rows")
 }
 
 // logits runs the last of a package's tokens.
@@ -242,11 +249,30 @@ func logits(t *testing.T, dir string, ids ...int32) []float32 {
 	return res.Logits
 }
 
+// A package of any alignment that packing takes runs, the same.
+func TestAlignsRun(t *testing.T) {
+	c := smallToy()
+	c.layers, c.experts = 1, 2
+	from := c.write(t)
+	var want []float32
+	for align := int64(4 << 10); layout.AlignRule(align) == ""; align *= 4 {
+		o := options(t, "w4")
+		o.Align = align
+		dir, _ := packed(t, from, o)
+		got := logits(t, dir, 3, 1, 4)
+		if want == nil {
+			want = got
+		}
+		require.Equal(t, want, got, "aligned to %d", align)
+	}
+}
+
 // Shapes that fit no panel, no group and no block of codes; U14's fallback is
 // told and recorded.
 func TestOddShapes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]toy{
-		"rows that are no groups":     {hidden: 40, inner: 24, vocab: 50, layers: 2, experts: 3, perToken: 2},
+		"U14 rows that are no groups": {hidden: 40, inner: 24, vocab: 50, layers: 2, experts: 3, perToken: 2},
 		"one expert":                  {hidden: 64, inner: 32, vocab: 64, layers: 1, experts: 1, perToken: 1},
 		"less than a panel and token": {hidden: 8, inner: 4, vocab: 3, layers: 1, experts: 2, perToken: 2},
 		"groups of one kind only":     {hidden: 96, inner: 40, vocab: 33, layers: 2, experts: 5, perToken: 1},
@@ -285,6 +311,7 @@ func policyOf(r *Report, weight string) string {
 
 // A weight that is no number is found where it is, in every kind of record.
 func TestWeightsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
 	for tensor, want := range map[string]string{
 		"model.layers.1.mlp.experts.2.down_proj.weight": "weight expert.down.weight of layer 1, expert 2: quant: weight [0,0] is NaN",
 		"model.layers.0.self_attn.q_proj.weight":        "weight attn.q.weight of layer 0, expert 0: quant: weight [0,0] is NaN",

@@ -16,6 +16,7 @@ import (
 // Plain weights are encoded row by row, from the row that is asked for, and have
 // a factor like any other.
 func TestPlainWeights(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	ckpt, err := checkpoint.Open(c.write(t), checkpoint.Options{}, checkpoint.SafeTensors)
 	require.NoError(t, err)

@@ -48,7 +48,10 @@ func (p *packer) plan(ctx context.Context, path string) error {
 	if j.companions, err = companionsOf(p.ckpt, path, p.vocabSize); err != nil {
 		return err
 	}
-	hash, err := checkpointHash(p.ckpt, true)
+	if err := j.tryTemplate(); err != nil {
+		return err
+	}
+	hash, err := p.sourcesHash()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 // Activations are spoken of where some weight is encoded, and only there.
 func TestPolicyOfActivations(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	for _, c := range []struct {
 		encoding string

@@ -12,7 +12,7 @@ import (
 // lies and whenever it was copied: the hash of what it is, its weight files, and
 // what was taken for granted about it.
 func (p *packer) provenance() ([]layout.KeyValue, error) {
-	hash, err := checkpointHash(p.ckpt, false)
+	hash, err := checkpointHash(p.ckpt)
 	if err != nil {
 		return nil, err
 	}

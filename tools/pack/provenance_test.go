@@ -16,6 +16,7 @@ import (
 // A package says which checkpoint it comes from, and a copy of that, elsewhere and
 // of another time, gives the same package.
 func TestProvenance(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	from := c.write(t)
 	o := options(t, "w4")

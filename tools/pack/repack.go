@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +24,8 @@ type RepackOptions struct {
 	Ops   ir.Ops          // that packages may use
 }
 
-// Repack writes the package at path once more, as dir and in another packing:
-// the same codes and scales, so that nothing is rounded again. What its backends
+// Repack writes the package at path once more, as dir and in another packing or
+// alignment: the same codes and scales, so that nothing is rounded again. What its backends
 // compiled is left out. It goes on and fails as [Run] does, and refuses damage.
 func Repack(ctx context.Context, path, dir string, o RepackOptions) (*Report, error) {
 	begun := time.Now()
@@ -49,8 +48,8 @@ func newRepacker(pkg *layout.Package, o RepackOptions) (*repacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from.Name == o.Packing.Name {
-		return nil, fmt.Errorf("its packing is %s already; copy it", from.Name)
+	if same(old, o.Options) {
+		return nil, fmt.Errorf("it is packed as %s for %s and aligned to %d already; copy it, or ask for another backend or alignment", from.Name, o.Backend, old.Align)
 	}
 	r := &repacker{job: &job{o: o.Options}, old: old, from: from}
 	if r.module, err = ir.Parse(old.Module, o.Ops); err != nil {
@@ -66,6 +65,12 @@ func newRepacker(pkg *layout.Package, o RepackOptions) (*repacker, error) {
 		return nil, err
 	}
 	return r, r.open(pkg)
+}
+
+// same reports whether a repacked package would be the one that is there.
+func same(old *layout.Manifest, o Options) bool {
+	return old.Packing == o.Packing.Name && cmp.Or(o.Align, old.Align) == old.Align &&
+		slices.Equal(old.Backends, []string{o.Backend}) && len(old.Artifacts) == 0
 }
 
 func findPacking(known []lower.Packing, name string) (lower.Packing, error) {
@@ -129,7 +134,7 @@ func (r *repacker) plan(pkg *layout.Package) error {
 			j.companions = append(j.companions, companion{f.Name, f.Size, func() ([]byte, error) { return pkg.Companion(f.Name) }})
 		}
 	}
-	manifest, err := os.ReadFile(pkg.Path(layout.ManifestName))
+	manifest, err := layout.Encode(old) // not read again: it may be another by now
 	if err != nil {
 		return err
 	}

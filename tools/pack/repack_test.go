@@ -37,6 +37,7 @@ func repacked(t testing.TB, from string, o RepackOptions) (dir string, r *Report
 // Repacked is what packing for that backend would have made; back again it is
 // the same package; and it computes the same.
 func TestRepack(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.vocab = 112
 	from := c.write(t)
@@ -58,9 +59,32 @@ func TestRepack(t *testing.T) {
 	}
 }
 
+// Another alignment or backend alone is change enough: what comes is what packing
+// so would have made.
+func TestRepackSamePacking(t *testing.T) {
+	t.Parallel()
+	from := smallToy().write(t)
+	o := options(t, "w4")
+	forHost, _ := packed(t, from, o)
+	o.Align = 4 << 10
+	want, _ := packed(t, from, o)
+	to := repackOptions(t, "host", hostPacking())
+	to.Align = 4 << 10
+	got, _ := repacked(t, forHost, to)
+	requireSame(t, want, got)
+	again, _ := repacked(t, got, func() RepackOptions { to.Align = layout.DefaultAlign; return to }())
+	requireSame(t, forHost, again)
+
+	named, _ := repacked(t, forHost, repackOptions(t, "other", hostPacking()))
+	pkg, err := layout.Open(named)
+	require.NoError(t, err)
+	require.Equal(t, []string{"other"}, pkg.Manifest.Backends)
+}
+
 // A table of several blocks and tasks, another alignment, and artifacts of the
 // old backend.
 func TestRepackLarger(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.hidden, c.vocab = 512, 5000
 	from := c.write(t)
@@ -74,6 +98,7 @@ func TestRepackLarger(t *testing.T) {
 }
 
 func TestRepackErrors(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	forHost, _ := packed(t, from, options(t, "w4"))
 	full, _ := packed(t, from, options(t, "w4full"))
@@ -89,12 +114,15 @@ func TestRepackErrors(t *testing.T) {
 	}
 	unknown := repackOptions(t, "npu", npuPacking())
 	unknown.Known = unknown.Known[1:]
+	aligned := repackOptions(t, "host", hostPacking())
+	aligned.Align = layout.DefaultAlign
 	for _, c := range []struct {
 		name, from string
 		o          RepackOptions
 		want       string // a regular expression
 	}{
-		{"the same", forHost, repackOptions(t, "host", hostPacking()), `^package .*: its packing is host already; copy it$`},
+		{"the same", forHost, repackOptions(t, "host", hostPacking()), `^package .*: it is packed as host for host and aligned to 16384 already; copy it, or ask for another backend or alignment$`},
+		{"the same alignment", forHost, aligned, `^package .*: it is packed as host for host and aligned to 16384 already; copy it, or ask for another backend or alignment$`},
 		{"unknown", forHost, unknown, `^package .*: its packing "host" is unknown; known: npu.kn$`},
 		{"no form", full, repackOptions(t, "npu", npuPacking()), `^package .*: pass layout: record expert0: weight expert.gate.weight: packing npu.kn has no form of w4full32\[32,64\]: unsupported$`},
 		{"checkpoint", from, repackOptions(t, "npu", npuPacking()), `has no model.fb; make a package with estream pack: not a package$`},
@@ -114,6 +142,7 @@ func TestRepackErrors(t *testing.T) {
 // A stranger's package whose records are not what its module says is refused
 // before anything is written.
 func TestRepackRefusesForeignRecords(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	for name, c := range map[string]struct {
 		spoil func(m *layout.Manifest)
@@ -146,7 +175,7 @@ func TestRepackRefusesForeignRecords(t *testing.T) {
 		if name == "length" || name == "factors" {
 			want = fmt.Sprintf(want, length-64, length)
 		}
-		require.ErrorContains(t, err, "package "+dir+": "+want, name)
+		require.ErrorContains(t, err, "package "+dir+": "+want, "U41 "+name)
 		requireOnly(t, parent)
 	}
 }
@@ -165,6 +194,7 @@ func swapOffsets(t *testing.T, module, a, b string) string {
 
 // Companions stay; what the old backend compiled does not.
 func TestRepackLeavesArtifacts(t *testing.T) {
+	t.Parallel()
 	dir, _ := packed(t, smallToy().write(t), options(t, "w4"))
 	pkg, err := layout.Open(dir)
 	require.NoError(t, err)
@@ -182,6 +212,7 @@ func TestRepackLeavesArtifacts(t *testing.T) {
 
 // A repack goes on as a pack does, from the same package only.
 func TestRepackResumes(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	forHost, _ := packed(t, c.write(t), options(t, "w4"))
 	want, _ := repacked(t, forHost, repackOptions(t, "npu", npuPacking()))

@@ -25,6 +25,11 @@ func (r *repacker) open(pkg *layout.Package) (err error) {
 	if r.experts, err = os.Open(pkg.Path(layout.ExpertsName)); err == nil {
 		r.dense, err = os.Open(pkg.Path(layout.DenseName))
 	}
+	for _, name := range []string{layout.ExpertsName, layout.DenseName} {
+		if err == nil {
+			err = r.watchFile(pkg.Path(name))
+		}
+	}
 	if err != nil {
 		r.close()
 	}
@@ -91,7 +96,7 @@ func (r *repacker) record(ctx context.Context, t task, out io.Writer) ([]float32
 
 // weight arranges a weight anew; plain ones are the same in every packing.
 func (r *repacker) weight(src []byte, rw passes.RecordWeight) ([]byte, error) {
-	if !rw.Matrix {
+	if !rw.Matrix || r.from.Name == r.o.Packing.Name {
 		return src, nil
 	}
 	m, err := r.from.Unpack(src, rw.Type)

@@ -45,6 +45,7 @@ func interrupted(t testing.TB, from, dir string, o Options, share float64) *Unfi
 
 // Cancelled at any point, a conversion goes on from there, and says what it kept.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	from := c.write(t)
 	want, _ := packed(t, from, options(t, "w4"))
@@ -104,6 +105,7 @@ func TestFailedBeforeTheFirstRecord(t *testing.T) {
 
 // A failure in the middle keeps what was made before.
 func TestFailedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	c.change = func(ts map[string]checkpointtest.Tensor) {
 		copy(ts["model.layers.1.mlp.experts.1.gate_proj.weight"].Data, []byte{0xc0, 0x7f})
@@ -127,6 +129,7 @@ func TestFailedInTheMiddle(t *testing.T) {
 // With other options, or other sources, an unfinished conversion is refused, and
 // --restart discards it.
 func TestOthersAreRefused(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	from := c.write(t)
 	weights := filepath.Join(from, "model.safetensors")
@@ -219,6 +222,7 @@ func TestTwoAtATime(t *testing.T) {
 
 // Damaged records and a damaged journal cost what they say and no more.
 func TestDamagedPartial(t *testing.T) {
+	t.Parallel()
 	c := smallToy()
 	from := c.write(t)
 	want, _ := packed(t, from, options(t, "w4"))
@@ -266,6 +270,7 @@ func entered(t *testing.T, dir string) int {
 
 // The package is there, and the writer was killed before it could tidy up.
 func TestFinishedAlready(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	want, _ := packed(t, from, options(t, "w4"))
 	dir := filepath.Join(t.TempDir(), "pkg")
@@ -282,6 +287,7 @@ func TestFinishedAlready(t *testing.T) {
 
 // Companions are copied, and those of an interrupted conversion replaced.
 func TestCompanions(t *testing.T) {
+	t.Parallel()
 	from := smallToy().write(t)
 	dir := filepath.Join(t.TempDir(), "pkg")
 	interrupted(t, from, dir, options(t, "w4"), 0.8)

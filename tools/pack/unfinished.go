@@ -23,6 +23,9 @@ func (u *Unfinished) Unwrap() error { return u.Err }
 
 // HowToGoOn says how much is kept and what to do.
 func (u *Unfinished) HowToGoOn() string {
+	if errors.Is(u.Err, errChanged) {
+		return u.Dir + " is unfinished"
+	}
 	do := "run the same command again to go on"
 	switch {
 	case errors.Is(u.Err, syscall.ENOSPC):

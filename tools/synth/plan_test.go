@@ -97,7 +97,7 @@ func TestRowsOfNoGroups(t *testing.T) {
 				want += ", rows of " + kind[0] + " values are no whole groups of " + asked
 			}
 			i := slices.IndexFunc(plan.Policy, func(kv layout.KeyValue) bool { return kv.Key == weight })
-			require.Contains(t, plan.Policy[i].Value, want, "%s of %s as %s", weight, kind[0], c.encoding)
+			require.Contains(t, plan.Policy[i].Value, want, "U14 %s of %s as %s", weight, kind[0], c.encoding)
 			require.Equal(t, kind[1] == o.Encoding.Experts.String(), !strings.Contains(plan.Policy[i].Value, "no whole groups"))
 		}
 		if c.hidden == "160" {

@@ -64,6 +64,7 @@ func (c *config) lfm2() {
 			}
 		}
 		c.values["layer_types"], c.values["num_key_value_heads"] = types, kv
+		c.from["layer_types"] = c.from["num_key_value_heads"]
 	}
 	c.assume("norm_topk_prob", true)
 	c.values["use_expert_bias"] = slices.ContainsFunc(c.tensors, func(t checkpoint.Tensor) bool { return strings.HasSuffix(t.Name, ".exp_probs_b.bias") })
@@ -79,6 +80,7 @@ func (c *config) deepseek2() {
 	}
 	rope := c.number("rope.dimension_count")
 	c.values["qk_rope_head_dim"], c.values["qk_nope_head_dim"], c.values["v_head_dim"] = rope, key-rope, value
+	c.from["qk_rope_head_dim"], c.from["qk_nope_head_dim"], c.from["v_head_dim"] = "rope.dimension_count", "attention.key_length", "attention.value_length"
 	c.values["num_key_value_heads"] = c.values["num_attention_heads"]
 	c.rename("num_experts", "n_routed_experts")
 	if _, lora := c.values["q_lora_rank"]; !lora {
@@ -87,6 +89,9 @@ func (c *config) deepseek2() {
 	c.values["architectures"], c.values["scoring_func"] = []string{architectures()[c.arch]}, "softmax"
 	if c.number("expert_gating_func") == sigmoid {
 		c.values["architectures"], c.values["scoring_func"] = []string{"DeepseekV3ForCausalLM"}, "sigmoid"
+	}
+	if g := c.number("expert_gating_func"); g > sigmoid {
+		c.used["expert_gating_func"] = false
 	}
 	c.values["topk_method"] = "greedy"
 	if c.number("expert_group_count") > 1 {

@@ -19,7 +19,8 @@ type config struct {
 	*model
 	arch   string
 	values map[string]any
-	used   map[string]bool // keys of metadata, without the name
+	used   map[string]bool   // keys of metadata, without the name
+	from   map[string]string // by the key of config.json: the keys of metadata that the value is made of, without the name
 	notes  []string
 }
 
@@ -53,6 +54,9 @@ var keys = []struct {
 	{"vocab_size", "vocab_size", false},
 }
 
+// zeroIsNone are keys whose 0 asks for what their absence does, as that nothing is clamped.
+var zeroIsNone = []string{"attention.clamp_kqv", "expert_weights_scale", "rope.scaling.factor", "rope.scaling.original_context_length"}
+
 // Config implements checkpoint.Checkpoint: it makes config.json.
 func (m *model) Config() ([]byte, error) {
 	c, err := m.config()
@@ -77,7 +81,7 @@ func (m *model) Notes() []string {
 
 func (m *model) config() (*config, error) {
 	meta := m.files[0].meta
-	c := &config{model: m, arch: meta.text("general.architecture"), values: map[string]any{}, used: map[string]bool{}}
+	c := &config{model: m, arch: meta.text("general.architecture"), values: map[string]any{}, used: map[string]bool{}, from: map[string]string{}}
 	if kind := meta.text("general.type"); kind != "" && kind != "model" {
 		return nil, fmt.Errorf("%s: holds general.type %.80q, want a model", m.files[0].path, kind)
 	}
@@ -87,7 +91,7 @@ func (m *model) config() (*config, error) {
 	for _, n := range keys {
 		v, ok := c.take(n.key)
 		if ok {
-			c.values[n.hub] = v
+			c.values[n.hub], c.from[n.hub] = v, n.key
 		} else if n.must {
 			return nil, fmt.Errorf("%s: metadata %.80s.%s is not there", m.files[0].path, c.arch, n.key)
 		}
@@ -100,6 +104,31 @@ func (m *model) config() (*config, error) {
 	return c, nil
 }
 
+// Spelling implements checkpoint.Speller.
+func (m *model) Spelling() func(key string) string {
+	c, err := m.config()
+	if err != nil {
+		return func(key string) string { return "metadata " + key }
+	}
+	return c.spell
+}
+
+func (c *config) spell(key string) string {
+	if strings.HasPrefix(key, c.arch+".") {
+		return "metadata " + key
+	}
+	from := c.from[key]
+	for _, n := range keys {
+		if from == "" && n.hub == key {
+			from = n.key
+		}
+	}
+	if from == "" {
+		return "metadata made into config.json: " + key
+	}
+	return fmt.Sprintf("metadata %.80s.%s (%s)", c.arch, from, key)
+}
+
 // take returns the value of a key as config.json has values.
 func (c *config) take(key string) (any, bool) {
 	v, ok := c.files[0].meta[c.arch+"."+key]
@@ -107,7 +136,8 @@ func (c *config) take(key string) (any, bool) {
 		return nil, false
 	}
 	c.used[key] = true
-	return jsonOf(v), true
+	value := jsonOf(v)
+	return value, !isZero(value) || !slices.Contains(zeroIsNone, key)
 }
 
 // number is take for a whole number; 0 if there is none.
@@ -121,7 +151,7 @@ func (c *config) number(key string) int64 {
 func (c *config) assume(hub string, v any) {
 	if _, set := c.values[hub]; !set {
 		c.values[hub] = v
-		c.notes = append(c.notes, fmt.Sprintf("GGUF does not say %s: %v is taken, which architecture %.80s means", hub, v, c.arch))
+		c.notes = append(c.notes, fmt.Sprintf("the checkpoint does not say %s: %v is taken", hub, v))
 	}
 }
 
@@ -129,7 +159,7 @@ func (c *config) assume(hub string, v any) {
 func (c *config) rename(from, to string) {
 	if v, ok := c.values[from]; ok {
 		delete(c.values, from)
-		c.values[to] = v
+		c.values[to], c.from[to] = v, c.from[from]
 	}
 }
 
@@ -156,7 +186,7 @@ func (c *config) heads() {
 	}
 	key := c.number("attention.key_length")
 	if key > 0 {
-		c.values["head_dim"] = key
+		c.values["head_dim"], c.from["head_dim"] = key, "attention.key_length"
 	} else if hidden, heads := c.number("embedding_length"), c.number("attention.head_count"); heads > 0 {
 		key = hidden / heads
 	}
@@ -165,24 +195,30 @@ func (c *config) heads() {
 	}
 }
 
-// scaling sets rope_scaling.
+// scaling sets rope_scaling. A factor stretches linearly unless a type is stated; what else is there without a type is
+// refused by whoever reads config.json.
 func (c *config) scaling() {
 	scaling := map[string]any{}
 	for _, n := range []struct{ key, hub string }{
 		{"type", "rope_type"}, {"factor", "factor"}, {"original_context_length", "original_max_position_embeddings"},
 		{"yarn_beta_fast", "beta_fast"}, {"yarn_beta_slow", "beta_slow"}, {"yarn_attn_factor", "attention_factor"},
 	} {
+		c.from["rope_scaling."+n.hub] = "rope.scaling." + n.key
 		if v, ok := c.take("rope.scaling." + n.key); ok {
 			scaling[n.hub] = v
 		}
+	}
+	if scaling["rope_type"] == nil && scaling["factor"] != nil {
+		scaling["rope_type"] = "linear"
 	}
 	c.used["rope.scaling.finetuned"] = true // says how the model was made
 	if v, ok := c.files[0].meta[c.arch+".rope.scaling.yarn_log_multiplier"].(float32); ok {
 		c.used["rope.scaling.yarn_log_multiplier"] = true // a tenth of mscale_all_dim; mscale is the same
 		all := json.Number(strconv.FormatFloat(10*float64(v), 'g', 6, 64))
 		scaling["mscale"], scaling["mscale_all_dim"] = all, all
+		c.from["rope_scaling.mscale"], c.from["rope_scaling.mscale_all_dim"] = "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_log_multiplier"
 	}
-	if kind := scaling["rope_type"]; kind != nil && kind != "none" {
+	if len(scaling) > 0 && scaling["rope_type"] != "none" {
 		c.values["rope_scaling"] = scaling
 	}
 	if _, stated := c.values["rope_theta"]; !stated {
@@ -203,6 +239,9 @@ func (c *config) rest() {
 		c.values[key] = jsonOf(v)
 	}
 }
+
+// isZero reports whether a value of config.json is the number 0.
+func isZero(v any) bool { return slices.Contains([]string{"0", "-0"}, fmt.Sprint(v)) }
 
 // jsonOf returns a value as JSON has it: arrays of one value as that value, too long ones as their length in words.
 func jsonOf(v any) any {

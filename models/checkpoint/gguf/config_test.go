@@ -64,7 +64,7 @@ func TestConfig(t *testing.T) {
 			pair{".rope.scaling.original_context_length", uint32(32)}, pair{".nextn_predict_layers", uint32(0)})...), nil,
 			`{"architectures":["Qwen3MoeForCausalLM"],"head_dim":32,"hidden_size":64,"max_position_embeddings":128,"moe_intermediate_size":16,"norm_topk_prob":true,"num_attention_heads":4,
 			"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_scaling":{"rope_type":"yarn","factor":4,"original_max_position_embeddings":32},"rope_theta":1e+06,"tie_word_embeddings":true,"vocab_size":7}`,
-			[]string{"GGUF types: ", "GGUF does not say norm_topk_prob: true is taken, which architecture qwen3moe means"}},
+			[]string{"GGUF types: ", "the checkpoint does not say norm_topk_prob: true is taken"}},
 		{"U19 qwen3moe that says so", of("qwen3moe", base(pair{".expert_weights_norm", false})...), nil,
 			`{"architectures":["Qwen3MoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"norm_topk_prob":false,"num_attention_heads":4,
 			"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_theta":1e+06,"tie_word_embeddings":true}`,
@@ -81,7 +81,7 @@ func TestConfig(t *testing.T) {
 			`{"architectures":["Lfm2MoeForCausalLM"],"conv_L_cache":3,"conv_bias":false,"hidden_size":64,"layer_types":["conv","full_attention","conv","full_attention"],
 			"max_position_embeddings":128,"norm_eps":1e-05,"norm_topk_prob":true,"num_attention_heads":4,"num_dense_layers":2,"num_hidden_layers":4,"num_key_value_heads":2,"rope_theta":1e+06,
 			"tie_word_embeddings":true,"use_expert_bias":true}`,
-			[]string{"GGUF types: F32 of 1 tensors", "GGUF does not say norm_topk_prob: true is taken, which architecture lfm2moe means"}},
+			[]string{"GGUF types: F32 of 1 tensors", "the checkpoint does not say norm_topk_prob: true is taken"}},
 		{"deepseek2", of("deepseek2", base(pair{".attention.head_count_kv", uint32(1)}, pair{".attention.kv_lora_rank", uint32(512)}, pair{".attention.key_length", uint32(576)},
 			pair{".attention.value_length", uint32(512)}, pair{".attention.key_length_mla", uint32(192)}, pair{".attention.value_length_mla", uint32(128)},
 			pair{".rope.dimension_count", uint32(64)}, pair{".expert_count", uint32(64)}, pair{".expert_shared_count", uint32(2)}, pair{".leading_dense_block_count", uint32(1)},
@@ -97,14 +97,35 @@ func TestConfig(t *testing.T) {
 			`{"architectures":["DeepseekV3ForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"num_key_value_heads":4,"q_lora_rank":96,
 			"qk_nope_head_dim":128,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_theta":1e+06,"scoring_func":"sigmoid","tie_word_embeddings":true,"topk_method":"greedy","v_head_dim":128}`,
 			[]string{"GGUF types: "}},
+		{"deepseek2 that weighs in a way of its own", of("deepseek2", base(pair{".attention.key_length", uint32(192)}, pair{".attention.value_length", uint32(128)},
+			pair{".rope.dimension_count", uint32(64)}, pair{".expert_gating_func", uint32(3)})...), nil,
+			`{"architectures":["DeepseekV2ForCausalLM"],"deepseek2.expert_gating_func":3,"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,
+			"num_key_value_heads":4,"q_lora_rank":null,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_theta":1e+06,"scoring_func":"softmax",
+			"tie_word_embeddings":true,"topk_method":"greedy","v_head_dim":128}`,
+			[]string{"GGUF types: "}},
 		{"what has no name stays", of("olmoe", base(pair{".attention.value_length", uint32(8)}, pair{".rope.dimension_count", uint32(8)}, pair{".expert_gating_func", uint32(2)},
 			pair{".new_thing", uint32(3)}, pair{".list", []int32{1, 2}}, pair{".same", []int32{5, 5}}, pair{".long", make([]int32, 5000)})...), nil,
 			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"olmoe.attention.value_length":8,
 			"olmoe.expert_gating_func":2,"olmoe.list":[1,2],"olmoe.long":"an array of 5000","olmoe.new_thing":3,"olmoe.rope.dimension_count":8,"olmoe.same":5,"rms_norm_eps":1e-05,"rope_theta":1e+06,"tie_word_embeddings":true}`,
 			[]string{"GGUF types: "}},
+		{"zeros that ask for nothing", of("olmoe", base(pair{".attention.clamp_kqv", float32(0)}, pair{".expert_weights_scale", float32(0)},
+			pair{".rope.scaling.factor", float32(0)}, pair{".rope.scaling.original_context_length", uint32(0)})...), nil,
+			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_theta":1e+06,"tie_word_embeddings":true}`,
+			[]string{"GGUF types: "}},
+		{"a factor alone", of("olmoe", base(pair{".rope.scaling.factor", float32(4)})...), nil,
+			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,
+			"rope_scaling":{"rope_type":"linear","factor":4},"rope_theta":1e+06,"tie_word_embeddings":true}`,
+			[]string{"GGUF types: "}},
+		{"positions alone", of("olmoe", base(pair{".rope.scaling.original_context_length", uint32(64)})...), nil,
+			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,
+			"rope_scaling":{"original_max_position_embeddings":64},"rope_theta":1e+06,"tie_word_embeddings":true}`,
+			[]string{"GGUF types: "}},
+		{"a factor that is switched off", of("olmoe", base(pair{".rope.scaling.factor", float32(4)}, pair{".rope.scaling.type", "none"})...), nil,
+			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_theta":1e+06,"tie_word_embeddings":true}`,
+			[]string{"GGUF types: "}},
 		{"an architecture of a plug-in", of("mine", append(base()[:5:5], pair{".thing", "x"})...), nil,
 			`{"architectures":["mine"],"hidden_size":64,"max_position_embeddings":128,"mine.thing":"x","num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_theta":10000,"tie_word_embeddings":true}`,
-			[]string{"GGUF types: ", "GGUF does not say rope_theta: 10000 is taken, which architecture mine means"}},
+			[]string{"GGUF types: ", "the checkpoint does not say rope_theta: 10000 is taken"}},
 	} {
 		ckpt := opened(t, c.pairs, c.tensors...)
 		got, err := ckpt.Config()
@@ -129,5 +150,19 @@ func TestConfigRefused(t *testing.T) {
 		_, err := opened(t, c.pairs).Config()
 		require.Error(t, err, c.name)
 		require.Equal(t, c.want, filepath.Base(err.Error()), c.name)
+	}
+}
+
+// Errors name keys as the file does.
+func TestSpelling(t *testing.T) {
+	spell := opened(t, of("llama", base(pair{".expert_count", uint32(8)}, pair{".rope.scaling.factor", float32(4)})...)).(checkpoint.Speller).Spelling()
+	for key, want := range map[string]string{
+		"num_local_experts":   "metadata llama.expert_count (num_local_experts)",
+		"num_experts_per_tok": "metadata llama.expert_used_count (num_experts_per_tok)",
+		"rope_scaling.factor": "metadata llama.rope.scaling.factor (rope_scaling.factor)",
+		"llama.new_thing":     "metadata llama.new_thing",
+		"conv_bias":           "metadata made into config.json: conv_bias",
+	} {
+		require.Equal(t, want, spell(key))
 	}
 }

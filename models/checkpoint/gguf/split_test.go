@@ -96,14 +96,14 @@ func TestSplitRefused(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.gguf")
 			require.NoError(t, os.Rename(filepath.Join(dir, partName(1)), out))
 			require.NoError(t, os.Symlink(out, filepath.Join(dir, partName(1))))
-		}, "DIR/x-00002-of-00003.gguf: a link to OUT: outside the checkpoint"},
+		}, "DIR/x-00002-of-00003.gguf: a link to OUT; copy the file itself into the folder: outside the checkpoint"},
 	} {
 		dir := writeSplit(t)
 		c.change(t, dir)
 		_, err := checkpoint.Open(filepath.Join(dir, c.open), checkpoint.Options{}, checkpoint.SafeTensors, gguf.Format)
 		got := strings.ReplaceAll(fmt.Sprint(err), dir, "DIR")
 		if at := strings.Index(got, "a link to /"); at >= 0 {
-			got = got[:at] + "a link to OUT" + got[strings.LastIndex(got, ": "):]
+			got = got[:at] + "a link to OUT" + got[strings.LastIndex(got, "; "):]
 		}
 		if got != c.want {
 			t.Errorf("%s:\n got: %s\nwant: %s", c.name, got, c.want)

@@ -11,13 +11,16 @@ type Disk struct {
 	Rate    float64       // bytes a second of the channel; 0: it takes no time
 	Latency time.Duration // before a read is in line
 	Check   float64       // bytes a second of a reader's own work on what it has read, such as checksums; 0: none
+	Burst   time.Duration // of the channel's time that is saved up while nobody reads, as limits on a rate do; 0: none
+	Peak    float64       // bytes a second of a read that passes on what was saved up; 0: it takes no time
 
 	Delay func(Span) time.Duration `json:"-"` // that a read takes beside; nil: none
 }
 
 // Throughput is the bytes a second of so many readers that each read so many bytes at a time.
 func (d Disk) Throughput(readers int, bytes int64) float64 {
-	one := d.Latency + d.own(bytes) + over(bytes, d.Rate)
+	beside := d.Latency + d.own(bytes)
+	one := beside + max(over(bytes, d.Peak), over(bytes, d.Rate)-min(beside, d.Burst))
 	if one <= 0 {
 		return 0
 	}
@@ -41,13 +44,14 @@ func over(bytes int64, rate float64) time.Duration {
 // A line is a disk at work: when its channel is free again.
 type line struct {
 	Disk
-	free time.Duration
+	free time.Duration // in the past: time is saved up
 }
 
 // read is when a read ends that begins now.
 func (l *line) read(now time.Duration, r Span) time.Duration {
-	l.free = max(l.free, now+l.Latency) + over(r.Bytes, l.Rate)
-	end := l.free + l.own(r.Bytes)
+	begun := now + l.Latency
+	l.free = max(l.free, begun-l.Burst) + over(r.Bytes, l.Rate)
+	end := max(l.free, begun+over(r.Bytes, l.Peak)) + l.own(r.Bytes)
 	if l.Delay != nil {
 		end += l.Delay(r)
 	}

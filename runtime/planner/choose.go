@@ -23,11 +23,15 @@ type Choice struct {
 // ErrLimit is wrapped by the error of a choice that an accelerator's session cannot map.
 var ErrLimit = errors.New("more than a session of the accelerator can map")
 
-// within reports whether a takes no longer than b, 1 % apart: memory is worth more than that.
+// within reports whether a takes no longer than b, 1 % apart.
 func within(a, b time.Duration) bool { return float64(a) <= 1.01*float64(b) }
 
-// Choose returns a function for runtime.Options.Choose: it picks the smallest arena of those with which the first run is
-// predicted to be as fast as can be, 1 % apart. It keeps the shapes that it picked for the last model it was given.
+// worthMemory is by how much a choice is slower than the fastest: less memory is worth more than that, and no prediction
+// is much better.
+const worthMemory = 1.02
+
+// Choose returns a function for runtime.Options.Choose: it picks as Planner.Pick does, for first runs. It keeps the shapes
+// that it picked for the last model it was given.
 func (p *Profile) Choose(schedule pager.Schedule) func(*runtime.Model, func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
 	c := &chooser{profile: p, schedule: schedule}
 	return c.choose
@@ -77,16 +81,26 @@ func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan,
 	return best.Plan, nil
 }
 
-// Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits.
+// Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits: of the fastest,
+// 2 % apart, about the smallest arena. What a machine that is busier than its profile would punish is left out where
+// something else is as good: one reader, and fewer banks than one that is computed on, one that is read and one in case
+// either is late. Of arenas that differ by less than a factor of two the one of the largest reads is taken.
 func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choice, err error) {
 	choices, err := p.choices(as)
 	if err != nil {
 		return best, err
 	}
 	least := slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(a.First.Time, b.First.Time) }).First.Time
-	choices = slices.DeleteFunc(choices, func(c Choice) bool { return !within(c.First.Time, least) })
+	choices = slices.DeleteFunc(choices, func(c Choice) bool { return float64(c.First.Time) > worthMemory*float64(least) })
+	frail := func(c Choice) bool { return c.Plan.Readers < 2 || c.Plan.Geometry.Banks < 3 }
+	if slices.ContainsFunc(choices, func(c Choice) bool { return !frail(c) }) {
+		choices = slices.DeleteFunc(choices, frail)
+	}
+	bytes := func(c Choice) int64 { return c.Plan.Geometry.Bytes() }
+	smallest := bytes(slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(bytes(a), bytes(b)) }))
+	choices = slices.DeleteFunc(choices, func(c Choice) bool { return bytes(c) >= 2*smallest })
 	best = slices.MinFunc(choices, func(a, b Choice) int {
-		return cmp.Or(cmp.Compare(a.Plan.Geometry.Bytes(), b.Plan.Geometry.Bytes()), cmp.Compare(a.First.Time, b.First.Time))
+		return cmp.Or(cmp.Compare(b.Plan.Geometry.Group, a.Plan.Geometry.Group), cmp.Compare(bytes(a), bytes(b)), cmp.Compare(a.First.Time, b.First.Time))
 	})
 	return p.Of(best.Plan)
 }

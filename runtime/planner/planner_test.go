@@ -73,7 +73,8 @@ func predicts(t *testing.T, dir string, profile *planner.Profile, schedule pager
 		if run == "next" {
 			want = c.Next
 		}
-		require.Equal(t, []any{want.Bytes, want.Count}, []any{res.Stats.Bytes, res.Stats.Reads}, "%s run of %s", run, res.Plan)
+		require.Equal(t, want.Count, res.Stats.Reads, "%s run of %s", run, res.Plan)
+		require.InDelta(t, want.Bytes, res.Stats.Bytes, 4095, "%s run of %s: but for the source's alignment at the table's end", run, res.Plan)
 		require.Positive(t, want.Time)
 	}
 	plan, err := m.PlanAs(700, runtime.Shape{Readers: 3, Banks: 2, Group: 3}, 0)
@@ -167,6 +168,20 @@ func TestPick(t *testing.T) {
 	require.EqualError(t, err, "the profile has no layer class c: it is of another package")
 }
 
+// Of shapes that are as fast, neither the least memory nor the largest reads alone decide.
+func TestPickAmongEqual(t *testing.T) {
+	p := made()
+	p.Profile.Disk.Latency, p.Profile.Classes["c"] = 0, planner.Class{} // reads alone limit, in whatever shape
+	c, err := p.Pick(within(1 << 40))
+	require.NoError(t, err)
+	g := c.Plan.Geometry
+	require.Equal(t, []int{2, 3}, []int{c.Plan.Readers, g.Banks}, "the fewest that are not frail")
+	smallest := pager.Geometry{Banks: 3, Group: 1, Stride: g.Stride, DenseSlot: g.DenseSlot, Align: g.Align}
+	require.Less(t, g.Bytes(), 2*smallest.Bytes())
+	g.Group++
+	require.GreaterOrEqual(t, g.Bytes(), 2*smallest.Bytes(), "%s: no larger reads in less than twice the smallest", c.Plan)
+}
+
 // Along the frontier memory rises, and each choice is faster than those before it in one of its runs.
 func frontier(t *testing.T, dir string, measured *planner.Profile) {
 	profile := *measured
@@ -215,4 +230,18 @@ func kept(t *testing.T, dir string) {
 	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o644))
 	_, err = want.Save()
 	require.Error(t, err, "the folder of caches cannot be made")
+}
+
+// BenchmarkPick is what a run waits for its shape: of a package like OLMoE, 16 layers of 64 experts, eight a token.
+func BenchmarkPick(b *testing.B) {
+	for b.Loop() {
+		p := made()
+		for i := range 16 {
+			l := planner.Layer{Class: "c", Dense: 1 << 20, Stride: 1 << 20, Experts: 64, TopK: 8}
+			p.Package.Layers = append(p.Package.Layers[:i], l)
+		}
+		if _, err := p.Pick(plan); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

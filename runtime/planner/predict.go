@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"estream/ir"
-	"estream/lower"
 	"estream/pager"
 	"estream/pager/layout"
 	"estream/pager/simulate"
@@ -34,7 +33,7 @@ type Layer struct {
 // Describe returns what a prediction needs to know of a model.
 func Describe(m *runtime.Model) Package {
 	man, module := m.Manifest(), m.Module()
-	p := Package{Table: lower.RoundUp(man.Rows[0].Size(), man.Align)}
+	p := Package{Table: man.Rows[0].Size()}
 	for _, class := range module.Layers {
 		p.Layers = append(p.Layers, Layer{Class: class, TopK: topK(module, class)})
 	}
@@ -118,7 +117,7 @@ func (p *Planner) stage(l Layer, plan runtime.Plan, rows []int) (simulate.Stage,
 			for _, n := range rows {
 				all += n
 			}
-			return c.Group.of(1, all, float64(len(rows)))
+			return c.Group.of(1, all, float64(len(rows))) + c.Rest.of(0, 0, 1)
 		},
 		Side: c.Side.of(chunks(plan), plan.Tokens, 0),
 		Tail: c.Tail.of(chunks(plan), plan.Tokens, 0) + c.Rest.of(1, plan.Tokens, 0),

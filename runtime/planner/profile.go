@@ -37,7 +37,7 @@ type Class struct {
 	Group Line `json:"group"` // of a group of experts; more is an expert of it
 	Side  Line `json:"side"`  // of a chunk: what runs beside routed experts
 	Tail  Line `json:"tail"`  // of a chunk
-	Rest  Line `json:"rest"`  // of the layer's tokens, outside of programs
+	Rest  Line `json:"rest"`  // of the layer's tokens, outside of programs; more is a group that is handed over
 }
 
 // A Line is the seconds of something that is computed at once: Call, and so much for each row and for each of what there
@@ -66,7 +66,7 @@ func Key(dir string, threads int, how string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("2 %s %s %s %d threads %s %s %x", machine, goruntime.GOARCH, os.Getenv("ESTREAM_CPU"), threads, how, place, sha256.Sum256(manifest)), nil
+	return fmt.Sprintf("3 %s %s %s %d threads %s %s %x", machine, goruntime.GOARCH, os.Getenv("ESTREAM_CPU"), threads, how, place, sha256.Sum256(manifest)), nil
 }
 
 // file is where the profile of a key is kept: in the user's folder of caches.

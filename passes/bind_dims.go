@@ -15,7 +15,7 @@ import (
 var keys = ir.Dim{Sym: "ST"}
 
 // bindDims puts, for each static graph, one graph a tier in its place:
-// "c0.body@T8,S16", "expert0@R4".
+// "c0.body@T8,S16", "expert0@R4", and for experts "expert0@R4,G2".
 func (t Tiers) bindDims(m *ir.Module) error {
 	var done []*ir.Graph
 	for _, g := range m.Graphs {
@@ -28,6 +28,12 @@ func (t Tiers) bindDims(m *ir.Module) error {
 			return fmt.Errorf("graph %s: %w", g.Name, err)
 		}
 		done = append(done, tiers...)
+		if x := m.Graph(strings.TrimSuffix(g.Name, staticSuffix)); x != nil && addsRows(x) {
+			if tiers, err = t.group(tiers); err != nil {
+				return fmt.Errorf("graph %s: %w", g.Name, err)
+			}
+			done = append(done, tiers...)
+		}
 	}
 	m.Graphs = done
 	return nil

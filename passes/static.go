@@ -23,7 +23,7 @@ func staticForm(g *ir.Graph) (*ir.Graph, error) {
 	s := g.Clone()
 	s.Name = g.Name + staticSuffix
 	peel := peelState
-	if slices.ContainsFunc(s.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd }) {
+	if addsRows(s) {
 		peel = peelRows
 	}
 	if err := peel(s); err != nil {
@@ -39,6 +39,11 @@ func staticForm(g *ir.Graph) (*ir.Graph, error) {
 	err := retype(s)
 	s.Renumber()
 	return s, err
+}
+
+// addsRows reports whether g is an expert, which adds to rows of y.
+func addsRows(g *ir.Graph) bool {
+	return slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd })
 }
 
 // peelState takes the growing state of s, if it has one, out of it.

@@ -15,6 +15,7 @@ type Tiers struct {
 	T []int // tokens of a step
 	S []int // rows before the step: of past.0, past.1, .., not of the state that a call gives
 	R []int // rows of an expert
+	G []int // experts of a launch, in one tier of R; 1 is among them; none: 1 alone
 }
 
 // staticSuffix marks the form of a graph that waits for its tiers.

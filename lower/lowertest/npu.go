@@ -94,7 +94,7 @@ func (d *NPU) Compile(_ context.Context, g *ir.Graph, p lower.Packing) (static.E
 
 // Alloc implements static.Device.
 func (d *NPU) Alloc(bytes, align int64) (lower.Mem, error) {
-	if bytes < 0 || bytes > 1<<32 || align < 1 || align > 1<<21 || align&(align-1) != 0 {
+	if bytes < 0 || bytes > 1<<32 || align < 1 || align > 1<<24 || align&(align-1) != 0 {
 		return nil, fmt.Errorf("npu: cannot allocate %d bytes at a multiple of %d", bytes, align)
 	}
 	d.mu.Lock()

@@ -16,7 +16,11 @@ import (
 // compiled holds the programs of a module's graphs that have tiers.
 type compiled struct {
 	device   Device
+	policy   Policy
+	hosted   lower.Compiled // experts that the host runs too; nil: none
 	programs map[string]*program
+	tiers    []*tier    // of all programs, in the module's order
+	artifact []byte     // that the tiers' graphs were loaded from; nil: none
 	work     lower.Mem  // what the tiers' slots stand in, one tier at a time
 	running  sync.Mutex // held while work is in use
 }
@@ -24,21 +28,33 @@ type compiled struct {
 // Compile implements lower.Backend: each tier of each graph that stands on the
 // device is compiled.
 func (b *Backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (lower.Compiled, error) {
-	c := &compiled{device: b.device, programs: map[string]*program{}}
+	return b.compile(ctx, m, p, nil)
+}
+
+func (b *Backend) compile(ctx context.Context, m *ir.Module, p lower.Packing, artifact []byte) (_ lower.Compiled, err error) {
+	c := &compiled{device: b.device, policy: b.policy, programs: map[string]*program{}, artifact: artifact}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
 	for _, g := range m.Graphs {
 		if g.On != b.Name() {
 			continue
 		}
-		if err := c.add(ctx, m, g, p); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: graph %s: %w", b.Name(), g.Name, err), c.Close())
+		if err := c.add(m, g, p); err != nil {
+			return nil, fmt.Errorf("%s: graph %s: %w", b.Name(), g.Name, err)
 		}
 	}
-	err := c.complete(m)
-	if err == nil {
-		err = c.settle()
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
+	for _, step := range []func() error{
+		func() error { return c.complete(m) },
+		func() error { return c.realize(ctx, p) },
+		c.settle,
+		func() error { return c.host(ctx, m, p) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -55,8 +71,8 @@ func (c *compiled) complete(m *ir.Module) error {
 	return nil
 }
 
-// add compiles g if it is a tier.
-func (c *compiled) add(ctx context.Context, m *ir.Module, g *ir.Graph, pack lower.Packing) error {
+// add fits g to its program if it is a tier.
+func (c *compiled) add(m *ir.Module, g *ir.Graph, pack lower.Packing) error {
 	name, dims, ok := passes.ParseTier(g.Name)
 	if !ok {
 		return nil
@@ -77,10 +93,7 @@ func (c *compiled) add(ctx context.Context, m *ir.Module, g *ir.Graph, pack lowe
 	if err != nil {
 		return err
 	}
-	if t.exe, err = c.device.Compile(ctx, g, pack); err != nil {
-		return err
-	}
-	p.tiers = append(p.tiers, t)
+	p.tiers, c.tiers = append(p.tiers, t), append(c.tiers, t)
 	return nil
 }
 
@@ -88,7 +101,12 @@ func (c *compiled) add(ctx context.Context, m *ir.Module, g *ir.Graph, pack lowe
 func (c *compiled) settle() error {
 	bytes := int64(0)
 	for _, p := range c.programs {
-		slices.SortFunc(p.tiers, func(a, b *tier) int { return cmp.Or(cmp.Compare(a.rows, b.rows), cmp.Compare(a.past, b.past)) })
+		slices.SortFunc(p.tiers, func(a, b *tier) int {
+			return cmp.Or(cmp.Compare(a.rows, b.rows), cmp.Compare(a.past, b.past), cmp.Compare(a.bodies, b.bodies))
+		})
+		if err := p.settle(); err != nil {
+			return fmt.Errorf("%s: graph %s: %w", c.device.Name(), p.graph.Name, err)
+		}
 		for _, t := range p.tiers {
 			bytes = max(bytes, t.bytes)
 		}
@@ -116,32 +134,42 @@ func (c *compiled) Program(graph string) (lower.Program, error) {
 	return p, nil
 }
 
-func (c *compiled) Artifact() ([]byte, error) { return nil, nil }
+func (c *compiled) Artifact() ([]byte, error) { return c.artifact, nil }
 
 // Footprint is what a graph's largest tier needs, whatever the call: it is
-// allocated already, once for all programs.
-func (c *compiled) Footprint(graph string, _ lower.Dims) (int64, error) {
-	bytes := int64(0)
-	if p := c.programs[graph]; p != nil {
-		for _, t := range p.tiers {
-			bytes = max(bytes, t.bytes)
-		}
+// allocated already, once for all programs. An expert's has what the host needs
+// beside it.
+func (c *compiled) Footprint(graph string, dims lower.Dims) (int64, error) {
+	p := c.programs[graph]
+	if p == nil {
+		return 0, nil
 	}
-	return bytes, nil
+	bytes := int64(0)
+	for _, t := range p.tiers {
+		bytes = max(bytes, t.bytes)
+	}
+	if p.host == nil {
+		return bytes, nil
+	}
+	n, err := c.hosted.Footprint(graph, dims)
+	return bytes + n, err
 }
 
 func (c *compiled) Alloc(bytes, align int64) (lower.Mem, error) { return c.device.Alloc(bytes, align) }
 
 func (c *compiled) Close() error {
 	var errs []error
-	for _, p := range c.programs {
-		for _, t := range p.tiers {
+	for _, t := range c.tiers {
+		if t.exe != nil {
 			errs = append(errs, t.exe.Close())
 		}
 	}
 	if c.work != nil {
 		errs = append(errs, c.work.Free())
 	}
-	c.programs, c.work = nil, nil
+	if c.hosted != nil {
+		errs = append(errs, c.hosted.Close())
+	}
+	c.programs, c.tiers, c.work, c.hosted = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

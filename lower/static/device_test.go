@@ -78,7 +78,7 @@ func (e recorded) Run(_ context.Context, in, weights, out []lower.Buffer) error 
 			return fmt.Errorf("%s at %d has type %s", v.Name, in[i].Off, in[i].Type)
 		}
 		fmt.Fprintf(&e.log, "  %s %s\n", v.Name, text(in[i]))
-		if v.Name == "x" {
+		if v.Name == "x" || strings.HasPrefix(v.Name, "x.") {
 			x = append(x, lower.F32(in[i].Bytes())...)
 		}
 	}
@@ -86,13 +86,17 @@ func (e recorded) Run(_ context.Context, in, weights, out []lower.Buffer) error 
 		fmt.Fprintf(&e.log, "  %s at %d, %d bytes, factor %v\n", w.Name, weights[i].Off, weights[i].Len, weights[i].Factor)
 	}
 	for i, v := range e.graph.Outputs {
+		of := x
+		if strings.Contains(e.graph.Name, ",G") {
+			of = x[i*len(x)/len(e.graph.Outputs):] // a body's own
+		}
 		for j := range lower.F32(out[i].Bytes()) {
-			y := x[j] + 100
+			y := of[j] + 100
 			if strings.HasPrefix(v.Name, "new.") {
-				y = x[j]
+				y = of[j]
 			}
-			if x[j] == 0 { // a padded row
-				y /= x[j] - x[j]
+			if of[j] == 0 { // a padded row
+				y /= of[j] - of[j]
 			}
 			lower.F32(out[i].Bytes())[j] = y
 		}

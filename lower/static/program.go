@@ -7,6 +7,7 @@ import (
 
 	"estream/ir"
 	"estream/lower"
+	"estream/passes"
 )
 
 // A program runs the ragged calls of one graph.
@@ -19,7 +20,9 @@ type program struct {
 	step   step               // of a graph with a state
 	window int                // of the graph's attention
 	sizes  []int64            // bytes of each weight
-	tiers  []*tier            // ascending by rows, then by past
+	tiers  []*tier            // ascending by rows, then by past, then by bodies
+	spread passes.Tiers       // of an expert: R and G that there are tiers of
+	host   lower.Program      // of an expert that the host runs too; nil: none
 }
 
 func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error) {
@@ -132,6 +135,36 @@ func (p *program) findStep(given []*ir.Value) error {
 // at returns which input of the graph has a name, -1: none.
 func (p *program) at(name string) int {
 	return slices.IndexFunc(p.graph.Inputs(), func(v *ir.Value) bool { return v.Name == name })
+}
+
+// settle finds the extents of an expert's tiers, which are in order: each of R with
+// each of G.
+func (p *program) settle() error {
+	if p.expert == nil {
+		return nil
+	}
+	for _, t := range p.tiers {
+		p.spread.R, p.spread.G = append(p.spread.R, t.rows), append(p.spread.G, t.bodies)
+	}
+	slices.Sort(p.spread.G)
+	p.spread.R, p.spread.G = slices.Compact(p.spread.R), slices.Compact(p.spread.G)
+	for _, r := range p.spread.R {
+		for _, g := range p.spread.G {
+			if p.tierOf(r, g) == nil {
+				return fmt.Errorf("it has no tier of %d experts of %d rows: want each of %v with each of %v", g, r, p.spread.G, p.spread.R)
+			}
+		}
+	}
+	return nil
+}
+
+// tierOf returns the tier of an expert of so many rows and bodies, or nil.
+func (p *program) tierOf(rows, bodies int) *tier {
+	i := slices.IndexFunc(p.tiers, func(t *tier) bool { return t.rows == rows && t.bodies == bodies })
+	if i < 0 {
+		return nil
+	}
+	return p.tiers[i]
 }
 
 // largest returns the most rows that a tier takes.

@@ -32,12 +32,13 @@ func drainRows(c *lower.Call, s slot, from, to int) {
 	copy(c.Out[s.i].Rows(from, to).Bytes(), s.Bytes())
 }
 
-// pickWeights returns the weights that a tier reads, at their exact sizes.
-func (p *program) pickWeights(t *tier, all []lower.Buffer) []lower.Buffer {
+// pickWeights returns the weights that a tier reads, at their exact sizes, of those
+// that each body is given.
+func (p *program) pickWeights(t *tier, all ...[]lower.Buffer) []lower.Buffer {
 	var bs []lower.Buffer
-	for _, i := range t.weights {
-		b := all[i]
-		b.Len = p.sizes[i]
+	for _, w := range t.weights {
+		b := all[w.body][w.i]
+		b.Len = p.sizes[w.i]
 		bs = append(bs, b)
 	}
 	return bs

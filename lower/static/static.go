@@ -5,9 +5,12 @@
 // A graph G of the module is the signature of its program; bind-dims has added
 // one graph a tier, named "G@T8,S16" or "G@R4". A graph with a growing state runs
 // one sequence a call, in chunks of at most the largest T; its positions, its
-// mask and its past rows are made here. An expert's graph runs once an expert, or
-// more often where the rows outnumber the largest R. Any other graph runs over
-// all rows in chunks.
+// mask and its past rows are made here. Any other graph runs over all rows in
+// chunks.
+//
+// The experts of a call are spread over launches (passes.Tiers.Spread): one each,
+// several in a launch of "G@R4,G2", more than one launch where rows outnumber the
+// largest R, or on the host, as a Policy says.
 //
 // Invariants:
 //
@@ -19,13 +22,12 @@
 //
 // Memory: a Compiled allocates one working memory of the device, as large as its
 // largest tier needs, and frees it in Close; its programs share it, and so run
-// one at a time. Buffers of a call, weights apart, may be of any Mem: they are
+// one at a time. Where a Policy has a host, that keeps working memory of its own. Buffers of a call, weights apart, may be of any Mem: they are
 // copied by the host.
 package static
 
 import (
 	"context"
-	"fmt"
 
 	"estream/ir"
 	"estream/lower"
@@ -54,8 +56,8 @@ type Device interface {
 type Executable interface {
 	// Run takes a buffer for each input, weight and output, in the graph's
 	// order, each at a multiple of 128 bytes of its Mem but for weights, which
-	// stand at multiples of lower.Align. It uses a Mem's handle and the offset,
-	// never its bytes. Inputs may be overwritten. A lower.RowError names a row
+	// stand at multiples of lower.Align. It uses a Mem's handle and the offset;
+	// bytes it reads only where the host makes an operand ready. Inputs may be overwritten. A lower.RowError names a row
 	// of this run.
 	Run(ctx context.Context, in, weights, out []lower.Buffer) error
 	Close() error
@@ -68,11 +70,12 @@ const align = 128
 type Backend struct {
 	device Device
 	tiers  passes.Tiers
+	policy Policy
 }
 
 // New returns the backend that runs ragged calls on d, which has graphs for the
 // given tiers.
-func New(d Device, t passes.Tiers) *Backend { return &Backend{d, t} }
+func New(d Device, t passes.Tiers) *Backend { return &Backend{device: d, tiers: t} }
 
 // Target returns what a package is opened for: the device, and host for the
 // graphs that it refuses.
@@ -85,11 +88,6 @@ func (b *Backend) Name() string { return b.device.Name() }
 
 // Packings implements lower.Backend: they are the device's.
 func (b *Backend) Packings() []lower.Packing { return b.device.Packings() }
-
-// Load implements lower.Backend. Nothing is kept but the package's module.
-func (b *Backend) Load(context.Context, *ir.Module, lower.Packing, []byte) (lower.Compiled, error) {
-	return nil, fmt.Errorf("%s keeps no artifacts: compile the package's module: %w", b.Name(), lower.ErrUnsupported)
-}
 
 // Supports implements lower.Backend. It is asked of a tier's values: those of a
 // ragged graph that need a state, or pick rows, are not among them.

@@ -8,6 +8,7 @@ import (
 
 	"estream/ir"
 	"estream/lower"
+	"estream/passes"
 )
 
 // A tier is a graph of fixed extents that stands in for a signature.
@@ -16,9 +17,10 @@ type tier struct {
 	exe     Executable
 	rows    int // extent of the program's rows
 	past    int // S; 0 for a graph without a state
+	bodies  int // experts that one run takes; 1 for other graphs
 	in, out []slot
-	weights []int // for each of graph's weights, which of the signature's it is
-	bytes   int64 // where the last slot ends in the device's memory
+	weights []bound // what each of the graph's is
+	bytes   int64   // where the last slot ends in the device's memory
 }
 
 // A role says what an input is filled with, or what becomes of an output.
@@ -35,24 +37,42 @@ type slot struct {
 	lower.Buffer
 	role role
 	i    int // which input, output or part of the state
+	body int // of an expert's
 }
+
+// A bound says which of the signature's weights one is, and of which body.
+type bound struct{ i, body int }
 
 // newTier fits g, whose extents are dims, to the program's signature.
 func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
-	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym]}
-	if t.rows == 0 || len(dims) != 1+min(t.past, 1) || (t.past > 0) != (p.state >= 0) {
-		return nil, fmt.Errorf("want a tier of %s, and of S for a graph with a state alone", p.rows)
+	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym], bodies: max(dims["G"], 1)}
+	if t.rows == 0 || len(dims) != 1+min(t.past, 1)+min(dims["G"], 1) || (t.past > 0) != (p.state >= 0) || dims["G"] > 0 && p.expert == nil {
+		return nil, fmt.Errorf("want a tier of %s, of S for a graph with a state alone, and of G for an expert alone", p.rows)
+	}
+	if _, grouped := dims["G"]; grouped && t.bodies == 1 {
+		return nil, fmt.Errorf("want a tier of one expert to have no G")
 	}
 	for _, v := range g.Inputs() {
-		s, err := p.input(v.Name, t)
+		name, body, err := t.own(v.Name)
 		if err != nil {
 			return nil, err
 		}
+		s, err := p.input(name, t)
+		if err != nil {
+			return nil, err
+		}
+		s.body = body
 		if err := t.place(&t.in, s, v, dims); err != nil {
 			return nil, err
 		}
 	}
-	want := p.outputs()
+	var want []slot
+	for body := range t.bodies {
+		for _, s := range p.outputs() {
+			s.body = body
+			want = append(want, s)
+		}
+	}
 	if len(g.Outputs) != len(want) {
 		return nil, fmt.Errorf("it has %d outputs, want %d", len(g.Outputs), len(want))
 	}
@@ -62,13 +82,29 @@ func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 		}
 	}
 	for _, w := range g.Weights() {
-		i := slices.IndexFunc(p.graph.Weights(), func(v *ir.Value) bool { return v.Name == w.Name && v.Type.Equal(w.Type) })
+		name, body, err := t.own(w.Name)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(p.graph.Weights(), func(v *ir.Value) bool { return v.Name == name && v.Type.Equal(w.Type) })
 		if i < 0 {
 			return nil, fmt.Errorf("weight %s of type %s is none of %s's", w.Name, w.Type, p.graph.Name)
 		}
-		t.weights = append(t.weights, i)
+		t.weights = append(t.weights, bound{i, body})
 	}
 	return t, nil
+}
+
+// own returns the name that a value of one of t's bodies has in the signature.
+func (t *tier) own(name string) (string, int, error) {
+	if t.bodies == 1 {
+		return name, 0, nil
+	}
+	own, body, ok := passes.CutBodyName(name)
+	if !ok || body >= t.bodies {
+		return "", 0, fmt.Errorf("%s is of none of the %d bodies", name, t.bodies)
+	}
+	return own, body, nil
 }
 
 // input returns what fills t's input of a name, and its type in symbols.

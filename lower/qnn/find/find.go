@@ -1,0 +1,188 @@
+// Package find says where QNN's libraries and the processor that they drive are:
+// which folder of libraries is taken, what is in it, which chip this is, and
+// whether a context binary fits it. It opens no library: files are looked at.
+//
+// Everything is asked of a System, whose files may stand under another root.
+package find
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// A System is the computer that is asked. Its methods only read.
+type System struct {
+	Root     string                   // the folder that stands for /, "" for / itself
+	OS, Arch string                   // as Go names them
+	Env      func(name string) string // variables of the environment
+	Cache    string                   // the user's folder of caches, "" if there is none
+	Program  string                   // the folder that this program is in, "" if unknown
+	Property func(name string) string // of Android; "" if it is not set
+
+	Read func(path string) ([]byte, error) // a small file; nil: one under Root
+}
+
+// Here is the computer that this program runs on.
+func Here() System {
+	s := System{OS: runtime.GOOS, Arch: runtime.GOARCH, Env: os.Getenv, Property: func(string) string { return "" }}
+	s.Cache, _ = os.UserCacheDir() // without one there is nothing in it
+	if exe, err := os.Executable(); err == nil {
+		s.Program = filepath.Dir(exe)
+	}
+	if s.OS == "android" {
+		s.Property = property
+	}
+	return s
+}
+
+// property asks Android for one of its properties.
+func property(name string) string {
+	out, err := exec.Command("getprop", name).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// at is where a path of the system is.
+func (s System) at(path string) string {
+	if s.Root == "" {
+		return path
+	}
+	return filepath.Join(s.Root, strings.TrimPrefix(filepath.ToSlash(path), "C:"))
+}
+
+// Variable is the environment variable that names the folder of libraries.
+const Variable = "ESTREAM_QNN_LIBS"
+
+// A Folder is a place where libraries are looked for.
+type Folder struct {
+	Path string `json:"path"`
+	Why  string `json:"why"` // it is looked at, such as the name of a variable
+}
+
+// A Set is the libraries of one folder, which are used together.
+type Set struct {
+	Folder
+	Libraries []Library // by name
+	Tried     []Folder  // before this one, which have none
+}
+
+// Backend returns the library of a backend by its name, such as htp or cpu.
+func (s *Set) Backend(name string) (Library, bool) { return s.find(Backend, name, 0) }
+
+// Stub returns the library through which the processor's calls go to an HTP of a generation.
+func (s *Set) Stub(arch int) (Library, bool) { return s.find(Stub, "htp", arch) }
+
+// Skel returns the library that an HTP of a generation loads.
+func (s *Set) Skel(arch int) (Library, bool) { return s.find(Skel, "htp", arch) }
+
+func (s *Set) find(k Kind, name string, arch int) (Library, bool) {
+	i := slices.IndexFunc(s.Libraries, func(l Library) bool { return l.Kind == k && l.Name == name && l.Arch == arch })
+	if i < 0 {
+		return Library{}, false
+	}
+	return s.Libraries[i], true
+}
+
+// Archs lists the generations of HTP that a Set has libraries of a kind for.
+func (s *Set) Archs(k Kind) (archs []int) {
+	for _, l := range s.Libraries {
+		if l.Kind == k {
+			archs = append(archs, l.Arch)
+		}
+	}
+	slices.Sort(archs)
+	return slices.Compact(archs)
+}
+
+// Search returns the libraries that are to be used: those of the folder that the
+// caller names, of the one that Variable names, or of the first folder of the
+// user's caches, the vendor's SDK and the system that has some. A folder that is
+// named is the only one that counts. Where there are none the error wraps
+// fs.ErrNotExist and lists what was tried.
+func (s System) Search(named string) (*Set, error) {
+	var tried []Folder
+	for _, f := range s.Folders(named) {
+		libraries, err := s.Libraries(f.Path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s, from %s: %w", f.Path, f.Why, err)
+		}
+		if slices.ContainsFunc(libraries, func(l Library) bool { return l.Kind == Backend && l.Misfit(s) == nil }) {
+			return &Set{f, libraries, tried}, nil
+		}
+		tried = append(tried, f)
+	}
+	return nil, s.none(named, tried)
+}
+
+// An Absent is that there are no libraries. It is an fs.ErrNotExist.
+type Absent struct {
+	Named  string // the folder that was named, "" if none was
+	Tried  []Folder
+	Remedy string
+}
+
+func (a *Absent) Error() string { return a.What() + ": " + a.Remedy }
+
+// What is the error without its remedy.
+func (a *Absent) What() string {
+	if a.Named != "" {
+		return "no library of QNN in " + a.Named
+	}
+	return fmt.Sprintf("no library of QNN in any of %d folders, from %s to %s", len(a.Tried), a.Tried[0].Path, a.Tried[len(a.Tried)-1].Path)
+}
+
+// Unwrap says what kind of error it is.
+func (a *Absent) Unwrap() error { return fs.ErrNotExist }
+
+// none tells why no folder will do.
+func (s System) none(named string, tried []Folder) error {
+	a := &Absent{Named: cmp.Or(named, s.Env(Variable)), Tried: tried}
+	if a.Named != "" {
+		if err := s.misfit(tried); err != nil {
+			return fmt.Errorf("libraries of QNN in %s: %w", a.Named, err)
+		}
+	}
+	a.Remedy = "install some with tools/qnn-libs, or name their folder with " + Variable
+	switch {
+	case s.OS == "android":
+		a.Remedy = "push them with estream device push --libraries FOLDER"
+	case a.Named != "":
+		a.Remedy = "name the folder that has " + s.FileName("QnnSystem") + ", or " + a.Remedy
+	}
+	return a
+}
+
+// misfit returns why a backend in one of the folders cannot be used here, nil if
+// there is no backend.
+func (s System) misfit(folders []Folder) error {
+	for _, f := range folders {
+		libraries, err := s.Libraries(f.Path)
+		if err != nil {
+			continue
+		}
+		for _, l := range libraries {
+			if err := l.Misfit(s); l.Kind == Backend && err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// FileName is what the system calls the file of a library, such as QnnHtp.
+func (s System) FileName(base string) string {
+	if s.OS == "windows" {
+		return base + ".dll"
+	}
+	return "lib" + base + ".so"
+}

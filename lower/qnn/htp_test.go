@@ -1,0 +1,80 @@
+package qnn_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower/static"
+	"estream/passes"
+	"estream/runtime"
+)
+
+// TestHTPFamilies runs each family on the emulation of HTP and judges each graph
+// on the values that it was given; then the logits, by their divergence from those
+// of a run in which the interpreter's results stood for the device's.
+func TestHTPFamilies(t *testing.T) {
+	for _, c := range []struct {
+		encoding string
+		within   float64 // of the largest value of an output
+		kl       float64 // with encoded weights more: what the host quantizes may round to the next code
+		whole    bool
+		families []string
+	}{
+		{"f32", 2e-3, 2e-5, false, families},
+		{"w8", 3e-3, 1e-3, false, families[2:4]},
+		{"w8", 3e-3, 1e-3, true, families[2:4]},
+		{"w4", 3e-3, 1e-3, false, families},
+	} {
+		h := htp(t, c.whole)
+		for _, family := range c.families {
+			t.Run(fmt.Sprint(c.encoding, " ", c.whole, " ", family), func(t *testing.T) {
+				b := runtime.Batch{Prompts: goldenOf(t, family).ids("p7.input_ids"), Logits: runtime.All}
+				dir, logits := packed(t, family, c.encoding), [2][]float32{}
+				for i := range logits {
+					j := judged(h, i == 1)
+					device := static.New(j, passes.Tiers{T: []int{8}, S: []int{16}, R: []int{2, 16}})
+					res, err := opened(t, dir, runtime.Options{Device: device}).Run(t.Context(), b)
+					require.NoError(t, err)
+					for graph, off := range j.off {
+						require.LessOrEqual(t, off, c.within, "%s, of the largest value", graph)
+					}
+					logits[i] = res.Logits
+					t.Log(j)
+				}
+				kl := divergence(logits[1], logits[0], len(logits[0])/7)
+				t.Logf("KL %.3g", kl)
+				require.LessOrEqual(t, kl, c.kl)
+			})
+		}
+	}
+}
+
+// divergence returns the mean over rows of n logits of KL(p||q).
+func divergence(p, q []float32, n int) float64 {
+	sum := 0.0
+	for i := 0; i < len(p); i += n {
+		lp, lq := logSoftmax(p[i:i+n]), logSoftmax(q[i:i+n])
+		for j := range lp {
+			sum += math.Exp(lp[j]) * (lp[j] - lq[j])
+		}
+	}
+	return sum / float64(len(p)/n)
+}
+
+func logSoftmax(x []float32) []float64 {
+	top, sum := math.Inf(-1), 0.0
+	for _, e := range x {
+		top = max(top, float64(e))
+	}
+	for _, e := range x {
+		sum += math.Exp(float64(e) - top)
+	}
+	y := make([]float64, len(x))
+	for i, e := range x {
+		y[i] = float64(e) - top - math.Log(sum)
+	}
+	return y
+}

@@ -1,0 +1,144 @@
+package qnn_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/lower/qnn"
+	"estream/lower/qnn/native"
+	"estream/lower/static"
+	"estream/passes"
+	"estream/runtime"
+)
+
+// child is this test as the process that prepares graphs.
+func child() native.Child { return native.Child{Command: []string{os.Args[0], "qnn-child"}} }
+
+// A child of the reference library shows that graphs can be made; nothing is kept.
+func TestChild(t *testing.T) {
+	d := qnn.CPU(qnn.Options{Folder: libraries(t, "libQnnCpu.so"), Child: child()})
+	kept, err := d.Prepare(t.Context(), []*ir.Graph{parse(t, productText)}, qnn.Packing())
+	require.NoError(t, err)
+	require.Nil(t, kept)
+	_, err = d.Load(t.Context(), nil, qnn.Packing(), []byte{1})
+	require.EqualError(t, err, "qnn-cpu has no context binaries: unsupported")
+	_, _, err = d.Target()
+	require.ErrorIs(t, err, lower.ErrUnsupported)
+}
+
+var small = passes.Tiers{T: []int{16}, S: []int{16}, R: []int{2, 8}}
+
+// prepared is a device of the emulation whose graphs a child prepares.
+func prepared(t testing.TB, soc string) *qnn.Device {
+	t.Helper()
+	d := qnn.HTP(qnn.Options{Folder: libraries(t, "libQnnHtp.so"), SoC: soc, Child: child()})
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+// artifactOf compiles a package's graphs and returns what is kept of them.
+func artifactOf(t testing.TB, dir string, d *qnn.Device) []byte {
+	t.Helper()
+	b := static.New(d, small)
+	m := opened(t, dir, runtime.Options{Packings: []lower.Packing{qnn.Packing()}})
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	module, err := ir.Parse(m.Manifest().Module, ops)
+	require.NoError(t, err)
+	require.NoError(t, passes.Run(module, passes.Open(b.Target(host.New(host.Options{}))), nil))
+	c, err := b.Compile(t.Context(), module, qnn.Packing())
+	require.NoError(t, err)
+	artifact, err := c.Artifact()
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	return artifact
+}
+
+// loading is a device whose graphs come from an artifact.
+type loading struct {
+	*static.Backend
+	t        testing.TB
+	artifact []byte
+}
+
+func (l loading) Compile(_ context.Context, m *ir.Module, p lower.Packing) (lower.Compiled, error) {
+	return l.Load(l.t.Context(), m, p, l.artifact)
+}
+
+const artifactVariable = "QNN_TEST_ARTIFACT"
+
+// TestLoaded runs a package from the artifact that another process gives it, if one
+// does: see TestArtifacts.
+func TestLoaded(t *testing.T) {
+	path, soc, ok := strings.Cut(os.Getenv(artifactVariable), "=")
+	if !ok {
+		t.Skip("TestArtifacts gives it an artifact")
+	}
+	artifact, err := os.ReadFile(path)
+	require.NoError(t, err)
+	d := loading{static.New(qnn.HTP(qnn.Options{SoC: soc}), small), t, artifact}
+	g := goldenOf(t, "olmoe")
+	m := opened(t, packed(t, "olmoe", "w4"), runtime.Options{Device: d})
+	res, err := m.Run(t.Context(), runtime.Batch{Prompts: g.ids("p7.input_ids"), Logits: runtime.All})
+	require.NoError(t, err)
+	host := opened(t, packed(t, "olmoe", "w4"), runtime.Options{Packings: []lower.Packing{qnn.Packing()}})
+	want, err := host.Run(t.Context(), runtime.Batch{Prompts: g.ids("p7.input_ids"), Logits: runtime.All})
+	require.NoError(t, err)
+	kl := divergence(want.Logits, res.Logits, len(res.Logits)/7)
+	t.Logf("KL %.3g from the host's", kl)
+	require.LessOrEqual(t, kl, 2e-3) // the host quantizes activations
+}
+
+// TestArtifacts prepares a package's graphs for three generations of HTP, runs them
+// in a fresh process each, and gives them to devices that they are not for.
+func TestArtifacts(t *testing.T) {
+	dir, made := packed(t, "olmoe", "w4"), map[string][]byte{}
+	for _, soc := range []string{"v75", "v79", "v81"} {
+		d := prepared(t, soc)
+		arch, sdk, err := d.Target()
+		require.NoError(t, err)
+		require.Equal(t, soc, arch)
+		require.Regexp(t, `^2\.\d+\.\d+\.\d{12}$`, sdk)
+		require.NoError(t, d.Fits(arch, sdk))
+		made[soc] = artifactOf(t, dir, d)
+		t.Logf("%s: %d bytes", soc, len(made[soc]))
+		path := filepath.Join(t.TempDir(), soc)
+		require.NoError(t, os.WriteFile(path, made[soc], 0o666))
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLoaded$", "-test.v")
+		cmd.Env = append(os.Environ(), artifactVariable+"="+path+"="+soc)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.NotContains(t, string(out), "SKIP")
+	}
+	d := prepared(t, "v79")
+	_, sdk, err := d.Target()
+	require.NoError(t, err)
+	require.EqualError(t, d.Fits("v75", sdk), "qnn-htp: a context binary: made for HTP v75, QAIRT "+sdk+"; the device has HTP v79, QAIRT "+sdk+": another generation: make it anew for v79, or prepare graphs on the device")
+	require.EqualError(t, d.Fits("v79", "3.1.0"), "qnn-htp: a context binary: made for HTP v79, QAIRT 3.1.0; the device has HTP v79, QAIRT "+sdk+": a newer QAIRT: put libraries of 3.1.0 or later on the device, or make it anew with "+sdk)
+	require.EqualError(t, d.Fits("arm", sdk), `qnn-htp: a context binary for "arm", which is no generation of HTP such as v79`)
+	require.ErrorContains(t, d.Fits("v79", "new"), `"new" is no version of QAIRT`)
+	for _, c := range []struct {
+		name, text string
+		binary     []byte
+		want       string
+	}{
+		{"another chip's", productText, made["v75"], `^qnn-htp: context binary: it: made for HTP v75, QAIRT .*; the device has HTP v79, .*: another generation: `},
+		{"another package's", productText, made["v79"], `^qnn-htp: context binary: it has no graph g: it was made of another package, or for other tiers: prepare the package again: unsupported$`},
+		{"another graph of the name", strings.Replace(productText, "graph g", "graph expert0@R2", 1), made["v79"], `^qnn-htp: context binary: graph expert0@R2: its tensors are not those of this graph, as `},
+		{"cut short", productText, made["v79"][:1000], `^qnn-htp: context binary: `},
+		{"none", productText, nil, `^qnn-htp: context binary: a context binary of no bytes$`},
+	} {
+		_, err := d.Load(t.Context(), []*ir.Graph{parse(t, c.text)}, qnn.Packing(), c.binary)
+		require.Error(t, err, c.name)
+		require.Regexp(t, c.want, err.Error(), c.name)
+	}
+}

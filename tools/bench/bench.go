@@ -36,6 +36,9 @@ type Options struct {
 	// Use sets what o runs on, given the host's backend; nil: that alone.
 	Use func(o *runtime.Options, host lower.Backend)
 
+	// Shape sets what o leaves open of the shape in which a package runs, when the rest of o is set; nil: nothing.
+	Shape func(pkg string, o *runtime.Options) error
+
 	// Census counts a package's parameters, by pack.Count; nil: they are given as 0.
 	Census func(*runtime.Model) (*pack.Census, error)
 

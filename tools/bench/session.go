@@ -38,6 +38,11 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 	if s.Bubble {
 		o.Source = s.reads.open(o.Source)
 	}
+	if s.Shape != nil {
+		if err := s.Shape(s.pkg, &o); err != nil {
+			return nil, err
+		}
+	}
 	m, err := runtime.Open(ctx, s.pkg, o)
 	if err != nil {
 		return nil, err

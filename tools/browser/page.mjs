@@ -68,6 +68,7 @@ async function fits(context, file) {
             const { tab, ready, end } = await show(context, file, width, scheme);
             best = Math.min(best, ready);
             assert.equal(await tab.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0, `${file} is wider than ${width}`);
+            if (width === 1280) assert.equal(await tab.$eval('#summary .scroll', (e) => e.scrollWidth - e.clientWidth), 0, `${file} cuts the table of kinds off`);
             colours.add(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor));
             if (process.env.SHOTS) await tab.screenshot({ fullPage: true, path: path.join(process.env.SHOTS, `${path.basename(file, '.html')}-${width}-${scheme}.png`) });
             await end();

@@ -22,6 +22,10 @@ type Backend struct {
 	// operators of the command. A runtime.Device that it returns runs beside the
 	// host, any other backend in its place.
 	New func(host lower.Backend) lower.Backend
+
+	// Needs tells what the backend runs on that is no part of the program, or what
+	// is missing and the remedy; nil: nothing is needed. New gives a backend even so.
+	Needs func() (string, error)
 }
 
 // use makes b what o runs packages on.
@@ -37,7 +41,7 @@ func (b Backend) use(o *runtime.Options, host lower.Backend) {
 // choice are the backends that --backend may name.
 func (a *App) choice() []Backend {
 	itself := func(host lower.Backend) lower.Backend { return host }
-	return append([]Backend{{"host", "the processor that estream runs on", itself}}, a.Backends...)
+	return append([]Backend{{Name: "host", Doc: "the processor that estream runs on", New: itself}}, a.Backends...)
 }
 
 func (a *App) backendNames() []string {
@@ -106,14 +110,15 @@ func (a *App) packings() []lower.Packing {
 // foreign are packings that are not the host's.
 func (a *App) foreign() (foreign []lower.Packing) {
 	h := a.host()
+	known := h.Packings()
 	for _, b := range a.Backends {
 		x := b.New(h)
 		if x == nil {
 			continue // which choose tells of
 		}
 		for _, p := range x.Packings() {
-			if !slices.ContainsFunc(h.Packings(), func(own lower.Packing) bool { return own.Name == p.Name }) {
-				foreign = append(foreign, p)
+			if !slices.ContainsFunc(known, func(k lower.Packing) bool { return k.Name == p.Name }) {
+				known, foreign = append(known, p), append(foreign, p)
 			}
 		}
 	}

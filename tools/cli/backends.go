@@ -18,12 +18,19 @@ type backendInfo struct {
 	Instructions []string      `json:"instructions"` // of the host: what this processor has, the best first
 	Chosen       string        `json:"chosen"`       // of Instructions
 	Lacks        []string      `json:"lacks"`        // operators; null where it lists none
+	Needs        *needsInfo    `json:"needs,omitempty"`
 }
 
 // A packingInfo is a packing and the types of matrices that it takes.
 type packingInfo struct {
 	Name  string   `json:"name"`
 	Types []string `json:"types"`
+}
+
+// A needsInfo is what a backend runs on that is no part of the program.
+type needsInfo struct {
+	Found   string `json:"found"`   // empty: nothing
+	Missing string `json:"missing"` // what, and the remedy; empty: nothing
 }
 
 func (a *App) listBackends(asJSON bool) error {
@@ -63,6 +70,12 @@ func (a *App) describeBackend(c Backend) (x backendInfo, err error) {
 			x.Instructions = append(x.Instructions, s.String())
 		}
 	}
+	if c.Needs != nil {
+		x.Needs = &needsInfo{}
+		if x.Needs.Found, err = c.Needs(); err != nil {
+			x.Needs.Missing = err.Error()
+		}
+	}
 	if ops := opsOf(b); ops != nil {
 		x.Lacks = []string{}
 		for _, o := range slices.Concat(ir.CoreOps(), a.Ops) {
@@ -82,6 +95,11 @@ func (a *App) printBackend(x backendInfo) {
 	}
 	if x.Chosen != "" {
 		p("  instructions %s, of %s", x.Chosen, strings.Join(x.Instructions, ", "))
+	}
+	if n := x.Needs; n != nil && n.Missing != "" {
+		p("  missing      %s", n.Missing)
+	} else if n != nil {
+		p("  runs on      %s", n.Found)
 	}
 	switch {
 	case x.Lacks == nil:

@@ -78,6 +78,7 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.IntVarP(&f.group, "group", "G", 0, "experts a read (default: about 32 MiB)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
+	f.planning(fl)
 	fl.BoolVar(&f.bubble, "bubble", false, "measure reads and computation apart, too")
 	fl.BoolVar(&f.profile, "profile", false, "tell where the time went, by instruction")
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
@@ -119,7 +120,9 @@ func (a *App) bench(ctx context.Context, f benchFlags) (err error) {
 		}
 		return each(out, func(p bench.Printer) error { return p.Print(r) })
 	})
-	err = errors.Join(err, each(out, bench.Printer.Close))
+	if err == nil || len(results) > 0 {
+		err = errors.Join(err, each(out, bench.Printer.Close))
+	}
 	return errors.Join(err, a.printProfiles(f.format, results))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"estream/lower/host"
+	"estream/runtime"
 	"estream/tools/bench"
 )
 
@@ -78,6 +79,9 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	o.Packages, o.Host, o.Use, o.Census = f.models, host.Options{Ops: a.HostOps}, b.use, a.census
 	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
 	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
+	if !f.resident {
+		o.Shape = func(pkg string, r *runtime.Options) error { return a.shape(pkg, f.runFlags, r) }
+	}
 	return o, nil
 }
 

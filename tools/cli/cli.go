@@ -47,7 +47,7 @@ type App struct {
 
 // Default is the App of the estream command itself.
 func Default() *App {
-	return &App{Families: all.Families(), Formats: all.Formats(), Stdout: os.Stdout, Stderr: os.Stderr}
+	return &App{Families: all.Families(), Formats: all.Formats(), Backends: qnnBackends(), Stdout: os.Stdout, Stderr: os.Stderr}
 }
 
 // usageError is a mistake in how the command was called.
@@ -112,7 +112,7 @@ computation.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.planCommand(), a.diffCommand(), a.traceCommand(), a.optCommand(), a.exportCommand(), a.manualCommand())
+	root.AddCommand(a.packCommand(), a.runCommand(), a.inspectCommand(), a.verifyCommand(), a.synthCommand(), a.repackCommand(), a.checkCommand(), a.benchCommand(), a.planCommand(), a.diffCommand(), a.traceCommand(), a.optCommand(), a.exportCommand(), a.calibrateCommand(), a.doctorCommand(), a.deviceCommand(), a.qnnChildCommand(), a.prepareCommand(), a.manualCommand())
 	root.AddCommand(a.listCommands()...)
 	root.SetHelpCommand(a.helpCommand())
 	a.complete(root)

@@ -25,6 +25,9 @@ const (
 const mainArgs = "ESTREAM_TEST_ARGS"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "qnn-child" { // of a test that prepares graphs: not the tests again
+		os.Exit(cli.Main(cli.Default(), os.Args[1:]))
+	}
 	if args, ok := os.LookupEnv(mainArgs); ok {
 		os.Exit(cli.Main(cli.Default(), strings.Split(args, "\n")))
 	}
@@ -132,7 +135,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"repack", "--align", "2048", dir, "p"}, "--align=2048 is not a power of two from 4096 to 16777216"},
 		{[]string{"pack", "--experts", "w5", tiny, "p"}, `unknown encoding "w5" for experts: use exact, f32, bf16, w8, w4 (w4g64), w4g32, w4g128 or w4full (w4full32)`},
 		{[]string{"pack", "--embed", "w4g32", tiny, "p"}, "encoding w4g32 for embed: embeddings are read row by row and take exact, f32, bf16 or w8"},
-		{[]string{"pack", "--backend", "abacus", tiny, "p"}, `unknown backend "abacus": use one of host`},
+		{[]string{"pack", "--backend", "abacus", tiny, "p"}, `unknown backend "abacus": use one of host, qnn-cpu, qnn-htp`},
 		{[]string{"inspect"}, "accepts 1 arg(s), received 0: usage: estream inspect [flags] PACKAGE|CHECKPOINT"},
 		{[]string{"verify", dir, dir}, "accepts 1 arg(s), received 2: usage: estream verify [flags] PACKAGE"},
 		{[]string{"synth", "p"}, "--config is missing: usage: estream synth [flags] --config CONFIG PACKAGE"},

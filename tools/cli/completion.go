@@ -14,6 +14,7 @@ import (
 // complete tells shells what arguments and flags of the commands may be. Packages
 // and checkpoints are folders; a checkpoint may be a file too.
 func (a *App) complete(root *cobra.Command) {
+	suggest(root)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		switch c.Name() {

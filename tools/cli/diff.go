@@ -88,12 +88,12 @@ func (a *App) compare(ctx context.Context, f diffFlags, pathA, pathB string) err
 	if err != nil {
 		return err
 	}
-	left, err := a.side(pathA)
+	left, err := a.side(ctx, pathA)
 	if err != nil {
 		return err
 	}
 	defer closeSide(left)
-	right, err := a.side(pathB)
+	right, err := a.side(ctx, pathB)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (a *App) ready(ctx context.Context, f diffFlags, path string) (*diff.Ready,
 	if err != nil {
 		return nil, err
 	}
-	_, prompts, err := a.prompts(m, rf, []string{f.prompt})
+	_, prompts, err := a.prompts(ctx, m, rf, []string{f.prompt})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), m.Close())
 	}
@@ -171,7 +171,7 @@ func closeSide(s diff.Side) {
 }
 
 // side opens what a path leads to: a package, a checkpoint or IR text.
-func (a *App) side(path string) (diff.Side, error) {
+func (a *App) side(ctx context.Context, path string) (diff.Side, error) {
 	ops, err := ir.Core(a.Ops...)
 	if err != nil {
 		return diff.Side{}, err
@@ -184,7 +184,7 @@ func (a *App) side(path string) (diff.Side, error) {
 		return a.packageSide(path, ops)
 	}
 	if st.Mode().IsRegular() && !slices.ContainsFunc(a.Formats, func(f checkpoint.Format) bool { return f.Match(path) }) {
-		return graphsSide(path, st.Size(), ops)
+		return graphsSide(ctx, path, ops)
 	}
 	return a.checkpointSide(path)
 }
@@ -219,14 +219,11 @@ func withWeights(s diff.Side, open func() (*weights.Set, error)) (diff.Side, err
 	return s, err
 }
 
-func graphsSide(path string, size int64, ops ir.Ops) (diff.Side, error) {
+func graphsSide(ctx context.Context, path string, ops ir.Ops) (diff.Side, error) {
 	s := diff.Side{Path: path, Kind: "graphs"}
-	if size > layout.MaxManifest {
-		return s, fmt.Errorf("%s is neither a package nor a checkpoint, and too long for IR text", path)
-	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(ctx, path, maxText)
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("no package and no checkpoint: %w", err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
 		return s, fmt.Errorf("%s is neither a package, nor a checkpoint, nor IR text", path)

@@ -115,11 +115,14 @@ func printDelta(p func(string, ...any), label string, d diff.TensorDelta) {
 	if d.Odd > 0 {
 		odd = fmt.Sprintf("; %d are NaN or infinite on one side", d.Odd)
 	}
-	where := "-"
+	snr, where := decibels(d.Signal, d.Noise), "-"
+	if d.Noise == 0 && d.Odd > 0 { // there is no difference to put into a number
+		snr = "-"
+	}
 	if d.At != nil {
 		where = fmt.Sprintf("%s%v: %.6g, %.6g", placed(d.ID), d.At, d.A, d.B)
 	}
-	p("%-28s %-9s %-9s %13s %10.3g %10.3g %8s  %s%s", label, d.TypeA, d.TypeB, fmt.Sprintf("%.2f %%", 100*float64(d.Apart)/float64(max(1, d.Values))), d.Max, d.Relative(), decibels(d.Signal, d.Noise), where, odd)
+	p("%-28s %-9s %-9s %13s %10.3g %10.3g %8s  %s%s", label, d.TypeA, d.TypeB, fmt.Sprintf("%.2f %%", 100*float64(d.Apart)/float64(max(1, d.Values))), d.Max, d.Relative(), snr, where, odd)
 }
 
 // placed is where in the model a weight is.

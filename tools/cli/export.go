@@ -48,7 +48,7 @@ Formats:
 		if f.asJSON && f.output == "" {
 			return usagef("--json tells of a file: name one with -o, or take --format json")
 		}
-		m, err := a.module(cmd.InOrStdin(), args[0])
+		m, err := a.module(cmd.Context(), cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err
 		}

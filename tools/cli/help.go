@@ -23,7 +23,7 @@ func (a *App) helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("unknown command %q: see estream --help", strings.Join(args, " "))
+				return usagef("unknown command %q: %s", strings.Join(args, " "), didYouMean(cmd.Root(), args[0]))
 			}
 			topic.InitDefaultHelpFlag()
 			return topic.Help()

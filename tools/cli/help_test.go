@@ -29,12 +29,15 @@ func TestCommands(t *testing.T) {
 	_, help, _ := command("--help")
 	for _, c := range commands(Default()) {
 		require.NotEmpty(t, c.Short, c.Name())
+		if c.Name() == qnnChild { // for estream itself
+			continue
+		}
 		require.NotEmpty(t, c.Long+c.Example, c.Name())
 		require.Contains(t, help, "\n  "+c.Name()+" ", c.Name())
 		code, out, _ := command("help", c.Name())
 		_, same, _ := command(c.Name(), "--help")
 		require.Equal(t, []any{0, same}, []any{code, out}, c.Name())
-		if c.Name() != "help" {
+		if c.Name() != "help" && !c.Hidden {
 			require.NotNil(t, c.Flags().Lookup("json"), "%s has no --json", c.Name())
 		}
 	}
@@ -98,8 +101,8 @@ func TestCompletion(t *testing.T) {
 		{"pack c |", folders},
 		{"pack --embed |", "exact\nf32\nbf16\nw8" + words},
 		{"repack p |", folders},
-		{"repack --backend |", "host" + words},
-		{"check --backend |", "host" + words},
+		{"repack --backend |", "host\nqnn-cpu\nqnn-htp" + words},
+		{"check --backend |", "host\nqnn-cpu\nqnn-htp" + words},
 		{"bench --source |", "file" + words},
 		{"inspect |", folders},
 		{"verify |", folders},
@@ -127,7 +130,7 @@ func TestManual(t *testing.T) {
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^\S+man1: \d+ pages, see man -l \S+/estream.1\n$`, out)
 	for _, c := range commands(Default()) {
-		if c.Name() != "help" {
+		if c.Name() != "help" && !c.Hidden {
 			require.FileExists(t, filepath.Join(dir, "estream-"+c.Name()+".1"))
 		}
 	}
@@ -140,6 +143,29 @@ func TestManual(t *testing.T) {
 	code, out, _ = command("manual", "--json", dir)
 	require.Equal(t, 0, code)
 	require.Contains(t, out, "estream-verify.1")
+}
+
+// What is spelled nearly right is named.
+func TestSuggestions(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"pakc", `unknown command "pakc": did you mean pack?`},
+		{"help pakc", `unknown command "pakc": did you mean pack?`},
+		{"pack --encodin w8 a b", "unknown flag: --encodin: did you mean --encoding?"},
+		{"pack --ignroe-index a b", "unknown flag: --ignroe-index: did you mean --ignore-index?"},
+		{"pack --ngl a b", "unknown flag: --ngl: see estream pack --help"},
+		{"pack -z a b", "unknown shorthand flag: 'z' in -z: see estream pack --help"},
+	} {
+		code, out, errors := command(strings.Split(c.line, " ")...)
+		require.Equal(t, []any{2, "", "estream: " + c.want + "\n"}, []any{code, out, errors}, c.line)
+	}
+}
+
+// A bench that measured nothing prints nothing, in any format.
+func TestBenchOfNothing(t *testing.T) {
+	for _, format := range []string{"md", "csv", "json", "jsonl", "benchstat"} {
+		code, out, errors := command("bench", "--output", format, filepath.Join(t.TempDir(), "nosuch"))
+		require.Equal(t, []any{1, ""}, []any{code, out}, "%s: %s", format, errors)
+	}
 }
 
 // Only a terminal gets colours.

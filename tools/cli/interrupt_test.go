@@ -23,27 +23,37 @@ import (
 func TestInterrupted(t *testing.T) {
 	dir := packed(t, trained, "w8")
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		tokens, out := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "out.safetensors")
-		require.NoError(t, syscall.Mkfifo(tokens, 0o600))
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), mainArgs+"="+strings.Join([]string{"run", "--chunk", "16", "--logits", "all", "-o", out, "--tokens-file", tokens, dir}, "\n"))
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		require.NoError(t, cmd.Start())
-		pipe, err := os.OpenFile(tokens, os.O_WRONLY, 0) // waits until the command reads it
-		require.NoError(t, err)
-		require.NoError(t, cmd.Process.Signal(sig))
+		interrupt(t, dir, sig, true)
+	}
+	interrupt(t, dir, os.Interrupt, false)
+}
+
+// interrupt stops a run of what a pipe gives, or one whose pipe gives nothing.
+func interrupt(t *testing.T, dir string, sig os.Signal, given bool) {
+	t.Helper()
+	tokens, out := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "out.safetensors")
+	require.NoError(t, syscall.Mkfifo(tokens, 0o600))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), mainArgs+"="+strings.Join([]string{"run", "--chunk", "16", "--logits", "all", "-o", out, "--tokens-file", tokens, dir}, "\n"))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	pipe, err := os.OpenFile(tokens, os.O_WRONLY, 0) // waits until the command reads it
+	require.NoError(t, err)
+	defer pipe.Close()
+	if given {
 		for range 40 { // seconds of work
 			_, err := fmt.Fprintln(pipe, strings.Repeat("1,", 500)+"1")
 			require.NoError(t, err)
 		}
 		require.NoError(t, pipe.Close())
-		err = cmd.Wait()
-		require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %v: %s", sig, err, stderr.String())
-		require.Empty(t, stdout.String(), sig)
-		require.Contains(t, stderr.String(), "estream: interrupted\n", sig)
-		require.NoFileExists(t, out, sig)
 	}
+	require.NoError(t, cmd.Process.Signal(sig))
+	err = cmd.Wait()
+	require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %v: %s", sig, err, stderr.String())
+	require.Empty(t, stdout.String(), sig)
+	require.Contains(t, stderr.String(), "estream: interrupted\n", sig)
+	require.NoFileExists(t, out, sig)
 }
 
 // A signal ends a bench: what was measured is printed whole, and the trace is whole.

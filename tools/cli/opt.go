@@ -58,7 +58,7 @@ host, with the operators that keep them there.`,
 		case f.list:
 			return a.listPasses(o, f.asJSON)
 		}
-		m, err := a.module(cmd.InOrStdin(), append(args, "-")[0])
+		m, err := a.module(cmd.Context(), cmd.InOrStdin(), append(args, "-")[0])
 		if err != nil {
 			return err
 		}
@@ -163,6 +163,9 @@ func (a *App) printTook(took []passTime) {
 }
 
 func (a *App) printWhy(r *passes.Report) {
+	if len(r.Decisions)+len(r.Classes)+len(r.Hosted) == 0 {
+		a.note("nothing was decided: no weight became another type, and no graph was kept off its backend")
+	}
 	for _, d := range r.Decisions {
 		a.note("%s %s: %s becomes %s: %s", d.Graph, d.Weight, d.From, d.To, d.Reason)
 	}

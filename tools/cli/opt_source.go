@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,12 +23,12 @@ const maxText = 256 << 20
 
 // module reads the module that an argument names: "-" is IR text on stdin; else a
 // package, a config.json or the folder that it is in, or a file of IR text.
-func (a *App) module(stdin io.Reader, path string) (*ir.Module, error) {
+func (a *App) module(ctx context.Context, stdin io.Reader, path string) (*ir.Module, error) {
 	if path == "-" {
 		if f, ok := stdin.(*os.File); ok && isTerminal(f) {
 			return nil, usagef("name a module, or give IR text on stdin")
 		}
-		return a.parse("stdin", stdin)
+		return a.parse(ctx, "stdin", func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })
 	}
 	switch {
 	case isFolder(path):
@@ -35,12 +36,7 @@ func (a *App) module(stdin io.Reader, path string) (*ir.Module, error) {
 	case strings.EqualFold(filepath.Ext(path), ".json"):
 		return a.configModule(path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // it is only read
-	return a.parse(path, f)
+	return a.parse(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -51,13 +47,10 @@ func isFolder(path string) bool {
 }
 
 // parse reads IR text.
-func (a *App) parse(name string, r io.Reader) (*ir.Module, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+func (a *App) parse(ctx context.Context, name string, open func() (io.ReadCloser, error)) (*ir.Module, error) {
+	text, err := readAll(ctx, name, maxText, open)
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > maxText {
-		return nil, fmt.Errorf("%s: more than %s, which no module takes", name, formatSize(maxText))
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
 		return nil, fmt.Errorf("%s: no IR text: give a package, a config.json, or what estream opt or inspect --ir prints", name)

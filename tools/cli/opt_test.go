@@ -115,7 +115,7 @@ func TestOptUsage(t *testing.T) {
 		"--dump split: no pass of that name is run: use all, input, dce":                                                                                          {"--passes", "dce", "--dump", "split"},
 		"--exact w8: use f32, f16 or bf16":                                                  {"--exact", "w8"},
 		"--activations f32: use a8, a8g128 or none":                                         {"--activations", "f32"},
-		`unknown backend "abacus": use one of host`:                                         {"--backend", "abacus"},
+		`unknown backend "abacus": use one of host, qnn-cpu, qnn-htp`:                                         {"--backend", "abacus"},
 		`unknown encoding "w5": use one of w4, w4g32, w4g64, w4g128, w4full, w8, bf16, f32`: {"--encoding", "w5"},
 	} {
 		require.Equal(t, result{2, "", "estream: " + want + "\n"}, run(append([]string{"opt", path}, args...)...), "%q", args)
@@ -142,6 +142,8 @@ func TestOptWhy(t *testing.T) {
 	require.Zero(t, code, why)
 	require.Contains(t, out, "graph expert0@R8 on npu\n")
 	require.Regexp(t, `(?m)^c0.body stays on the host: graph c0.body: %3:state = input is not read by one append alone: unsupported$`, why)
+
+	require.Equal(t, "nothing was decided: no weight became another type, and no graph was kept off its backend\n", ok(t, "opt", "--why", packed(t, tiny, "w8")).errors)
 
 	r := ok(t, "opt", "--why", "--passes", "pack", tiny)
 	require.Contains(t, r.errors, "layer0 expert.down.weight: f32 becomes w4g32: matrix of experts, rows of 32 values are no whole groups of w4g64\n")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -36,7 +37,8 @@ package, and predicts from that how long runs take: with Q reads in flight and a
 arena of B groups of G experts, and with weights that stay in memory from run to
 run. It prints the best choice for each length of prompt, within --memory if that
 is given, and every choice that none is better than in memory, in the first run of
-a process and in those after it. What was measured is kept for the next time.
+a process and in those after it. What was measured is kept for the next time, and
+for run and bench, which take the shape that it chooses where none is given.
 
 Tio is the time of the reads with nothing computed, Texec that of the computation
 with nothing read, the bubble the share of a run in which neither limits. n* is
@@ -57,7 +59,7 @@ how many tokens it takes for computation to hide reads: below it the disk limits
 	fl.IntVar(&f.group, "group", 0, "predict with so many experts a read (default: the best)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
-	fl.StringVar(&f.source, "source", "file", "how weight files are read: "+strings.Join(a.sourceNames(), ", "))
+	f.reading(fl, a)
 	fl.BoolVar(&f.fresh, "fresh", false, "measure anew, though a profile is kept")
 	fl.StringVar(&f.plot, "plot", "", "draw time against memory into this SVG file")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -140,7 +142,7 @@ func (x *planned) plan(m *runtime.Model, p *planner.Planner, o runtime.Options) 
 
 // profile returns the profile that is kept, or measures one and keeps it if it can; kept says where it is from.
 func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Options) (p *planner.Profile, kept string, err error) {
-	key, err := planner.Key(dir, o.Threads, f.backend+" "+f.source)
+	key, err := f.profileKey(dir, o.Threads)
 	if err != nil {
 		return nil, "", err
 	}
@@ -158,9 +160,17 @@ func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Op
 	return p, kept, nil
 }
 
+// profileKey names the profile of a package that runs as the flags say.
+func (f runFlags) profileKey(dir string, threads int) (string, error) {
+	return planner.Key(dir, threads, strings.Join([]string{cmp.Or(f.backend, "host"), cmp.Or(f.source, "file"), f.readLimit, cmp.Or(f.checksum, "always")}, " "))
+}
+
 func (a *App) printPlan(p *planner.Planner, kept string, lengths []planned) error {
 	d := p.Profile.Disk
 	fmt.Fprintf(a.Stdout, "profile  %s\ndisk     %s/s, %.0f us a read, checksums %s/s\n", kept, formatSize(int64(d.Rate)), float64(d.Latency)/1e3, formatSize(int64(d.Check)))
+	if d.Burst > 0 {
+		fmt.Fprintf(a.Stdout, "limit    reads after a pause are faster: up to %.1f ms are saved up, and then %s/s\n", float64(d.Burst)/1e6, formatSize(int64(d.Peak)))
+	}
 	if n := p.Saturation(); n > 0 {
 		fmt.Fprintf(a.Stdout, "n*       %.0f tokens: with fewer the disk limits\n", n)
 	}
@@ -207,7 +217,7 @@ func planJSON(dir string, p *planner.Planner, lengths []planned) map[string]any 
 	}
 	profile := map[string]any{
 		"taken": p.Profile.Taken, "disk_bytes_per_s": p.Profile.Disk.Rate, "read_latency_s": p.Profile.Disk.Latency.Seconds(),
-		"checksum_bytes_per_s": p.Profile.Disk.Check, "compute_s": p.Profile.Classes,
+		"checksum_bytes_per_s": p.Profile.Disk.Check, "burst_s": p.Profile.Disk.Burst.Seconds(), "burst_bytes_per_s": p.Profile.Disk.Peak, "drag": p.Profile.Drag, "compute_s": p.Profile.Classes,
 	}
 	return map[string]any{"package": dir, "profile": profile, "n_star": p.Saturation(), "schedule": p.Schedule.String(), "plans": out}
 }

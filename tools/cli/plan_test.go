@@ -60,6 +60,7 @@ memory +\S+ MiB, of it arena \S+ \S+; \S+ \S+ mapped a session
 	require.NotEmpty(t, p["frontier"])
 	require.Regexp(t, `^profile  measured 20\d\d-\d\d-\d\d \S+ UTC; --fresh measures anew\n`, ok(t, "plan", "--tokens", "8", dir).out)
 	require.Regexp(t, `^profile  measured in `, ok(t, "plan", "--tokens", "8", "--fresh", dir).out)
+	require.Regexp(t, `^profile  measured in `, ok(t, "plan", "--tokens", "8", "--read-limit", "1GB/s", dir).out, "a profile of another disk")
 }
 
 // A folder of caches that cannot be written to is told of, and is no failure.

@@ -26,8 +26,13 @@ type progress struct {
 }
 
 func (a *App) progress(what string) *progress {
-	f, ok := a.Stderr.(*os.File)
-	return &progress{w: a.Stderr, what: what, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
+	return &progress{w: a.Stderr, what: what, terminal: drawsOver(a.Stderr), now: time.Now}
+}
+
+// drawsOver reports whether a line of w can be drawn over: w is a terminal that can.
+func drawsOver(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
 func (p *progress) update(done, total int64) {

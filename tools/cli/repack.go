@@ -16,12 +16,13 @@ func (a *App) repackCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "repack [flags] PACKAGE NEW",
-		Short: "Write a package in the packing of another backend",
-		Long: `Repack writes a package once more, arranged for the programs of another backend.
+		Short: "Write a package for another backend or in another alignment",
+		Long: `Repack writes a package once more, arranged for the programs of another backend, or
+with its records at another alignment, as a disk of larger blocks wants them.
 The weights keep their codes and scales: nothing is rounded again, and the
 checkpoint is not needed. Programs that the old backend compiled are left out. An
 interrupted repack goes on where it was, as pack does.`,
-		Example: "  estream repack --backend host olmoe-npu.estream olmoe.estream",
+		Example: "  estream repack --align 65536 olmoe.estream olmoe-64k.estream",
 		Args:    args(cobra.ExactArgs(2)),
 	}
 	f := cmd.Flags()

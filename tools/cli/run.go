@@ -29,9 +29,11 @@ type runFlags struct {
 	tokens, tokensFile, promptsFile, logits, output, memory, schedule string
 	readers, banks, group, chunk, threads                             int
 	asJSON, chat                                                      bool
+	plan                                                              string // who picks the shape: auto or off; empty: nobody
 	system                                                            string
 	backend, source, readLimit, checksum, trace                       string
 	tracer                                                            *trace.Writer // of trace, once it is begun; nil: none
+	routing                                                           *routing      // of the package's calibration; nil: it is not looked at
 	showLive                                                          bool
 	live                                                              *live // once it is begun; nil: none
 }
@@ -57,10 +59,10 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
-	fl.StringVar(&f.promptsFile, "prompts-file", "", "file of prompts, one a line, that run as one batch")
+	fl.StringVar(&f.promptsFile, "prompts-file", "", "file of prompts, one a line, that run as one batch; at most 1 GiB")
 	fl.BoolVar(&f.chat, "chat", false, "take each prompt as what a user says, and put it into the model's chat template")
 	fl.StringVar(&f.system, "system", "", "with --chat, what the system says before")
-	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line")
+	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line; at most 1 GiB")
 	fl.StringVar(&f.logits, "logits", "last", "positions whose logits are computed: last, all or none")
 	fl.StringVarP(&f.output, "output", "o", "", "write logits [N,V] and offsets [B+1] to this safetensors file")
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
@@ -72,6 +74,7 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
+	f.planning(fl)
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
 	fl.BoolVar(&f.showLive, "live", false, "tell on stderr what the run is at: layer, banks, rate of reading, bubble and memory")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -84,9 +87,13 @@ var maxFlag = map[string]int{"readers": 256, "banks": 1 << 16, "group": 1 << 16,
 // open opens a package as the flags say.
 func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model, error) {
 	o, err := a.prepare(f)
+	if err == nil {
+		err = a.shape(dir, f, &o)
+	}
 	if err != nil {
 		return nil, err
 	}
+	f.routing.use(dir, &o)
 	return runtime.Open(ctx, dir, o)
 }
 
@@ -173,12 +180,13 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	if f.showLive {
 		f.live = a.newLive()
 	}
+	f.routing = a.newRouting()
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	tok, prompts, err := a.prompts(m, f, args[1:])
+	tok, prompts, err := a.prompts(ctx, m, f, args[1:])
 	if err != nil {
 		return err
 	}
@@ -198,6 +206,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	f.live.end()
 	if err != nil {
 		return err
+	}
+	for _, n := range f.routing.notes() {
+		a.note("note: %s", n)
 	}
 	if err := out.write(res); err != nil {
 		return err
@@ -219,7 +230,7 @@ func count(b bool) int {
 }
 
 // prompts returns the token ids to run, and the tokenizer where the package has one.
-func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.Tokenizer, [][]int32, error) {
+func (a *App) prompts(ctx context.Context, m *runtime.Model, f runFlags, text []string) (*tokenizer.Tokenizer, [][]int32, error) {
 	tok, err := openTokenizer(m)
 	if err != nil {
 		return nil, nil, err
@@ -232,13 +243,13 @@ func (a *App) prompts(m *runtime.Model, f runFlags, text []string) (*tokenizer.T
 		}
 		return tok, [][]int32{ids}, nil
 	case f.tokensFile != "":
-		prompts, err := readTokens(f.tokensFile)
+		prompts, err := readTokens(ctx, f.tokensFile)
 		return tok, prompts, err
 	case tok == nil:
 		return nil, nil, fmt.Errorf("the package has no tokenizer.json: give token ids with --tokens")
 	}
 	if f.promptsFile != "" {
-		if text, err = readLines(f.promptsFile); err != nil {
+		if text, err = readLines(ctx, f.promptsFile); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -275,7 +286,7 @@ func openTokenizer(m *runtime.Model) (*tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tokenizer.Parse("tokenizer.json", data)
+	return tokenizer.Parse(m.Path("tokenizer.json"), data)
 }
 
 // noteContext tells of prompts longer than the model was trained for.

@@ -247,4 +247,7 @@ func TestRunPromptsFile(t *testing.T) {
 	r := ok(t, "run", "--prompts-file", path, dir)
 	require.Contains(t, r.out, `prompt  "And the LORD said unto", 5 tokens`)
 	require.Contains(t, r.out, `prompt  "Elizabeth was"`)
+
+	require.NoError(t, os.WriteFile(path, []byte("a\xffb\n"), 0o666))
+	require.Equal(t, result{1, "", "estream: prompt 0: tokenizer " + dir + "/tokenizer.json: text is not UTF-8 at byte 1\n"}, run("run", "--prompts-file", path, dir))
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -24,8 +24,8 @@ func parseTokens(s string) ([]int32, error) {
 }
 
 // readTokens reads a file of one sequence of ids a line.
-func readTokens(path string) ([][]int32, error) {
-	lines, err := readLines(path)
+func readTokens(ctx context.Context, path string) ([][]int32, error) {
+	lines, err := readLines(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func readTokens(path string) ([][]int32, error) {
 
 // readLines reads the lines of a file. None may be empty, so that line i of the
 // file is prompt i of the batch; empty lines at the end are left out.
-func readLines(path string) ([]string, error) {
-	data, err := os.ReadFile(path)
+func readLines(ctx context.Context, path string) ([]string, error) {
+	data, err := readFile(ctx, path, maxPrompts)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,9 @@ and a colour for each layer; --layers draws a part of the run.`,
 			return a.traceFile(f, args[0])
 		}
 		if given := len(args) - 1 + count(f.tokens != ""); given != 1 {
+			if _, err := os.Stat(args[0]); err != nil {
+				return err
+			}
 			return usagef("give one of PROMPT and --tokens, got %d", given)
 		}
 		return a.traceRun(cmd.Context(), f, args)
@@ -128,7 +131,7 @@ func (a *App) traced(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer m.Close()
-	_, prompts, err := a.prompts(m, f, args[1:])
+	_, prompts, err := a.prompts(ctx, m, f, args[1:])
 	if err != nil {
 		return err
 	}

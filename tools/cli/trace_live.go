@@ -41,8 +41,8 @@ type live struct {
 const rateOver = 2 * time.Second
 
 func (a *App) newLive() *live {
-	f, ok := a.Stderr.(*os.File)
-	l := &live{w: a.Stderr, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
+	f, _ := a.Stderr.(*os.File)
+	l := &live{w: a.Stderr, terminal: drawsOver(a.Stderr), now: time.Now}
 	l.width = func() int {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n

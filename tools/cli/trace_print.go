@@ -29,6 +29,7 @@ func (a *App) printSummary(s trace.Summary, waits int) error {
 		parts = append(parts, fmt.Sprintf("%s %s", g.Name, percent(g.Took, s.Compute)))
 	}
 	p("computing %.3f s (%s): %s", s.Compute.Seconds(), percent(s.Compute, s.Total), strings.Join(parts, ", "))
+	p("neither   %.3f s (%s): between programs, and before the first", s.Neither().Seconds(), percent(s.Neither(), s.Total))
 	p("waiting   %.3f s (%s) in %d waits", s.Waiting.Seconds(), percent(s.Waiting, s.Total), len(s.Delays))
 	for _, c := range s.Causes {
 		p("          %s in %d: %s", millis(c.Took), c.N, trace.Cause(c.Name).Doc())
@@ -37,10 +38,18 @@ func (a *App) printSummary(s trace.Summary, waits int) error {
 		p("%-12s %-12s %-28s %s", "waited", "at", "for", "because")
 	}
 	for _, d := range s.Delays[:min(waits, len(s.Delays))] {
-		p("%-12s %-12s %-28s %s", millis(d.Wait.Took()), millis(d.Wait.Start), d.Wait.Records, because(d))
+		p("%-12s %-12s %-28s %s", millis(d.Wait.Took()), millis(d.Wait.Start), ofHead(d.Wait.Records, s.Head), ofHead(because(d), s.Head))
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// ofHead calls the layer after the last what it is.
+func ofHead(text string, head int) string {
+	if head == 0 {
+		return text
+	}
+	return strings.ReplaceAll(text, fmt.Sprintf("layer %d dense", head), "head dense")
 }
 
 // because tells of the read that a wait ended with.
@@ -73,7 +82,7 @@ func summaryJSON(s trace.Summary, waits int) map[string]any {
 		delays = append(delays, fields)
 	}
 	return map[string]any{
-		"run": s.Tokens, "run_s": s.Total.Seconds(), "reading_s": s.Reading.Seconds(), "computing_s": s.Compute.Seconds(), "waiting_s": s.Waiting.Seconds(),
+		"run": s.Tokens, "run_s": s.Total.Seconds(), "reading_s": s.Reading.Seconds(), "computing_s": s.Compute.Seconds(), "waiting_s": s.Waiting.Seconds(), "neither_s": s.Neither().Seconds(),
 		"bubble_estimate": s.Bubble(), "bytes_read": s.Bytes, "reads": s.Reads, "dropped": s.Dropped, "graphs": parts(s.Graphs), "causes": parts(s.Causes), "waits": delays,
 	}
 }

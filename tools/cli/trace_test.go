@@ -16,6 +16,7 @@ func TestTraceCommand(t *testing.T) {
 	require.Regexp(t, `(?s)^run       5 tokens in \d+\.\d+ s; bubble estimate \d+\.\d %
 reading   \d+\.\d+ s \(\d+ %\): \d+\.\d KiB in \d+ reads, \S+ \S+/s while any was in flight; \d+ guesses dropped
 computing .*experts \d+ %.*
+neither   \d+\.\d+ s \(\d+ %\): between programs, and before the first
 waiting   \d+\.\d+ s \(\d+ %\) in \d+ waits
 `, r.out)
 	drawing, err := os.ReadFile(svg)
@@ -31,7 +32,7 @@ waiting   \d+\.\d+ s \(\d+ %\) in \d+ waits
 	require.NoError(t, err)
 	require.NotEqual(t, string(drawing), string(text))
 	v := object(t, ok(t, "trace", "--json", "--waits", "1", saved))
-	requireKeys(t, v, "run", "run_s", "reading_s", "computing_s", "waiting_s", "bubble_estimate", "bytes_read", "reads", "dropped", "graphs", "causes")
+	requireKeys(t, v, "run", "run_s", "reading_s", "computing_s", "waiting_s", "neither_s", "bubble_estimate", "bytes_read", "reads", "dropped", "graphs", "causes")
 	require.LessOrEqual(t, len(v["waits"].([]any)), 1)
 
 	// and so does one of run --trace, in the format of Perfetto
@@ -66,6 +67,7 @@ func TestTraceTrouble(t *testing.T) {
 		{1, []string{text}, "no trace: it has no traceEvents"},
 		{1, []string{"--layers", "7", "--tokens", "1", dir}, "--layers 7: the trace has no program of such a layer"},
 		{1, []string{"--tokens", "1", out + "/nowhere"}, "nowhere"},
+		{1, []string{out + "/nowhere.json"}, "nowhere.json: no such file or directory"},
 	} {
 		r := run(append([]string{"trace"}, c.args...)...)
 		require.Equal(t, c.code, r.code, "estream trace %q: %s", c.args, r.errors)

@@ -50,7 +50,7 @@ func (a *App) inspectWeights(ctx context.Context, path string, f weightsFlags, a
 			return err
 		}
 	}
-	s, err := a.side(path)
+	s, err := a.side(ctx, path)
 	if err != nil {
 		return err
 	}

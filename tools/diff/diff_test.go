@@ -211,6 +211,11 @@ func TestWeights(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"relative":null`)
 
+	// the tolerance is of a tensor's largest magnitude: 2 of 8
+	r, err = Run(t.Context(), Side{Weights: a}, Side{Weights: b}, Options{Weights: true, Tolerance: 0.25})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 1}, []int{len(r.Weights.Differ), r.Weights.Within})
+
 	// of unlike naming nothing can be said
 	a.Unnamed = errors.New("no family")
 	r, err = Run(t.Context(), Side{Path: "a", Weights: a}, Side{Weights: b}, Options{Weights: true})

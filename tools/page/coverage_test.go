@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +105,8 @@ func TestCoverageByType(t *testing.T) {
 	v, err := look(s)
 	require.NoError(t, err)
 	graphs := v.Coverage[0].Graphs
+	calls := graphs[slices.IndexFunc(graphs, func(g covered) bool { return g.Graph == "c0.experts" })]
+	require.Equal(t, []any{"host", "it calls the experts' graph, and stands where that does"}, []any{calls.On, calls.Why})
 	x := graphs[len(graphs)-1]
 	require.Equal(t, []any{"expert0", "host"}, []any{x.Graph, x.On})
 	require.Len(t, x.Reasons, 3, "one a matrix, whatever the tiers: %v", x.Reasons)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,19 @@ func TestMalformedModule(t *testing.T) {
 		x := s
 		x.Manifest = &man
 		require.ErrorContains(t, Write(&bytes.Buffer{}, x), c.want, "module %.40q", c.module)
+	}
+}
+
+// A record longer than its class's weights is refused, of the head too.
+func TestRecordTooLong(t *testing.T) {
+	s := source(t, "olmoe", "w8")
+	for _, class := range []string{"c0", passes.HeadProj} {
+		man := *s.Manifest
+		man.Dense = slices.Clone(man.Dense)
+		man.Dense[slices.IndexFunc(man.Dense, func(r layout.Record) bool { return r.Class == class })].Length += 1 << 20
+		x := s
+		x.Manifest = &man
+		require.ErrorContains(t, Write(&bytes.Buffer{}, x), `of class "`+class+`"`)
 	}
 }
 

@@ -13,13 +13,28 @@ import (
 // by as long as the wait was. Where the disk was reading other records then, it is the
 // disk that limits; where it was idle, it is what the read came after.
 type reasons struct {
-	reads    map[string][]Slice // by layer and kind of records, in order of time
-	busy     []Slice            // spans with a read in flight, apart from each other, in order of time
-	released []mark             // cells given back
-	routed   []mark             // routes known, and guesses dropped for it
-	drops    []Slice
-	first    []time.Duration // beginnings of batches
+	reads    map[string][]ranged // by layer and kind of records, in order of time
+	drops    map[string][]ranged // likewise
+	busy     []Slice             // spans with a read in flight, apart from each other, in order of time
+	released []mark              // cells given back
+	routed   []mark              // routes known, and guesses dropped for it
+	batches  []Slice
 }
+
+// A ranged is a slice whose records are those from first to last of their kind.
+type ranged struct {
+	Slice
+	first, last int
+	latest      time.Duration // of reads: the latest end of those of its kind up to it
+}
+
+func rangedOf(s Slice) (kind string, r ranged) {
+	kind, first, last := place(s.Records)
+	return kind, ranged{s, first, last, 0}
+}
+
+// overlaps reports whether two of one kind have a record in common.
+func (r ranged) overlaps(other ranged) bool { return r.first <= other.last && other.first <= r.last }
 
 // A mark is a moment that something became possible.
 type mark struct {
@@ -28,12 +43,16 @@ type mark struct {
 }
 
 func newReasons(t *Timeline, reads []Slice) *reasons {
-	r := &reasons{reads: map[string][]Slice{}, drops: t.Drops}
+	r := &reasons{reads: map[string][]ranged{}, drops: map[string][]ranged{}, batches: t.Batches}
 	reads = slices.Clone(reads)
 	slices.SortFunc(reads, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
 	for _, x := range reads {
-		kind, _, _ := place(x.Records)
-		r.reads[kind] = append(r.reads[kind], x)
+		kind, read := rangedOf(x)
+		read.latest = x.End
+		if n := len(r.reads[kind]); n > 0 {
+			read.latest = max(x.End, r.reads[kind][n-1].latest)
+		}
+		r.reads[kind] = append(r.reads[kind], read)
 		if n := len(r.busy); n > 0 && x.Start <= r.busy[n-1].End {
 			r.busy[n-1].End = max(r.busy[n-1].End, x.End)
 			continue
@@ -48,13 +67,12 @@ func newReasons(t *Timeline, reads []Slice) *reasons {
 		}
 	}
 	for _, d := range t.Drops {
+		kind, drop := rangedOf(d)
+		r.drops[kind] = append(r.drops[kind], drop)
 		r.routed = append(r.routed, mark{d.Start, fmt.Sprintf("the guess %s was dropped", d.Records)})
 	}
 	for _, marks := range [][]mark{r.released, r.routed} {
 		slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	}
-	for _, b := range t.Batches {
-		r.first = append(r.first, b.Start)
 	}
 	return r
 }
@@ -94,50 +112,62 @@ func place(records string) (kind string, first, last int) {
 	return records[:i], first, last
 }
 
-// overlap reports whether two names of records have one in common.
-func overlap(a, b string) bool {
-	kind, first, last := place(a)
-	other, from, to := place(b)
-	return kind == other && first <= to && from <= last
+// began is when the batch of a moment did; 0 where there is none.
+func (r *reasons) began(at time.Duration) time.Duration {
+	i := sort.Search(len(r.batches), func(i int) bool { return r.batches[i].Start > at }) - 1
+	if i < 0 {
+		return 0
+	}
+	return r.batches[i].Start
 }
 
-// of says why a wait was.
+// mostRereads is how many reads are looked at that came before the one that ended a
+// wait, for one that was in vain.
+const mostRereads = 256
+
+// of says why a wait was: what kept back the read of its records that ended last
+// before it did, or what made it necessary to read them again in the same batch.
 func (r *reasons) of(w Slice) Delay {
 	d := Delay{Wait: w, Cause: Unknown}
-	kind, _, _ := place(w.Records)
-	var reads []Slice // of these records, that had ended when the wait did
-	for _, x := range r.reads[kind] {
-		if x.Start >= w.End {
-			break
-		}
-		if x.End <= w.End && overlap(x.Records, w.Records) {
-			reads = append(reads, x)
+	kind, wait := rangedOf(w)
+	reads := r.reads[kind]
+	x := -1
+	from := sort.Search(len(reads), func(i int) bool { return reads[i].Start >= w.End })
+	for i := from - 1; i >= 0 && (x < 0 || reads[i].latest > reads[x].End); i-- {
+		if reads[i].End <= w.End && reads[i].overlaps(wait) && (x < 0 || reads[i].End > reads[x].End) {
+			x = i
 		}
 	}
-	if len(reads) == 0 {
+	if x < 0 {
 		return d
 	}
-	x := slices.MaxFunc(reads, func(a, b Slice) int { return cmp.Compare(a.End, b.End) })
-	d.Read, d.Before = &x, w.Start-x.Start
-	d.Cause, d.After = r.trigger(x, w.Took())
-	for _, earlier := range reads {
-		if why := r.inVain(earlier, x); why != "" {
+	d.Read, d.Before = &reads[x].Slice, w.Start-reads[x].Start
+	d.Cause, d.After = r.trigger(reads[x].Slice, w.Took())
+	began := r.began(w.Start)
+	for i := x - 1; i >= max(0, x-mostRereads) && reads[i].Start >= began; i-- {
+		if !reads[i].overlaps(wait) {
+			continue
+		}
+		if why := r.inVain(kind, reads[i], reads[x]); why != "" {
 			d.Cause, d.After = Reread, why
+			break
 		}
 	}
 	return d
 }
 
 // inVain says why a read had to be done again by x; empty: it had not.
-func (r *reasons) inVain(earlier, x Slice) string {
-	if earlier.End > x.Start || earlier == x {
+func (r *reasons) inVain(kind string, earlier, x ranged) string {
+	if earlier.End > x.Start {
 		return ""
 	}
 	if earlier.Error != "" && earlier.End >= x.Start-time.Second {
 		return "a read of it failed: " + earlier.Error
 	}
-	for _, drop := range r.drops {
-		if drop.Start >= earlier.Start && drop.Start <= x.Start && overlap(drop.Records, earlier.Records) {
+	drops := r.drops[kind]
+	i := sort.Search(len(drops), func(i int) bool { return drops[i].Start >= earlier.Start })
+	for ; i < len(drops) && drops[i].Start <= x.Start; i++ {
+		if drops[i].overlaps(earlier) {
 			return "it had been read before and dropped"
 		}
 	}
@@ -146,12 +176,7 @@ func (r *reasons) inVain(earlier, x Slice) string {
 
 // trigger is why a read did not begin earlier by so long, and what it came after.
 func (r *reasons) trigger(x Slice, earlier time.Duration) (Cause, string) {
-	begun := time.Duration(0)
-	for _, b := range r.first {
-		if b <= x.Start {
-			begun = max(begun, b)
-		}
-	}
+	begun := r.began(x.Start)
 	if from := max(x.Start-earlier, begun); from < x.Start && 2*r.reading(from, x.Start) > x.Start-from {
 		return Disk, "the disk had read other records"
 	}

@@ -1,8 +1,8 @@
 package trace
 
 import (
+	"encoding/xml"
 	"fmt"
-	"html"
 	"io"
 	"slices"
 	"strings"
@@ -115,7 +115,14 @@ func (d *drawing) x(t time.Duration) float64 {
 }
 
 func (d *drawing) text(x, y float64, anchor, size, s string) {
-	fmt.Fprintf(&d.w, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%s">%s</text>`+"\n", x, y, anchor, size, html.EscapeString(s))
+	fmt.Fprintf(&d.w, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%s">%s</text>`+"\n", x, y, anchor, size, escape(s))
+}
+
+// escape is text as XML, without the characters that XML has not.
+func escape(s string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(s)) // a Builder takes all
+	return b.String()
 }
 
 func (d *drawing) colour(layer int) string {
@@ -228,9 +235,9 @@ func (d *drawing) bar(r row, s Slice, n, y int) {
 		what = fmt.Sprintf("%d from %s", n, what)
 	}
 	fmt.Fprintf(&d.w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s" %s><title>%s, %s to %s</title></rect>`+"\n", x, y, width, barHeight, fill, style,
-		html.EscapeString(what), fine(s.Start), fine(s.End))
+		escape(what), fine(s.Start), fine(s.End))
 	if text := caption(s); n == 1 && style == "" && width > 6.2*float64(len(text))+4 {
-		fmt.Fprintf(&d.w, `<text x="%.1f" y="%d" text-anchor="middle" font-size="10" fill="%s" pointer-events="none">%s</text>`+"\n", x+width/2, y+12, ink(fill), html.EscapeString(text))
+		fmt.Fprintf(&d.w, `<text x="%.1f" y="%d" text-anchor="middle" font-size="10" fill="%s" pointer-events="none">%s</text>`+"\n", x+width/2, y+12, ink(fill), escape(text))
 	}
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func layerOf(records string) int {
 // sort puts the slices of each row in order of time.
 func (t *Timeline) sort() error {
 	for _, row := range t.rows() {
-		slices.SortStableFunc(row, func(a, b Slice) int { return int(a.Start - b.Start) })
+		slices.SortStableFunc(row, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
 	}
 	if len(t.Batches)+len(t.Programs) == 0 {
 		return errors.New("the trace has no run in it")

@@ -164,6 +164,36 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// A guess that an earlier batch dropped is not why a later one reads.
+func TestCausesOfBatches(t *testing.T) {
+	s := newScript()
+	s.read(0, 2, 2, 0, 10, nil)
+	s.drop(0, 2, 2, 20)
+	s.batch(5, 0, 100)
+	s.read(0, 2, 2, 101, 150, nil)
+	s.wait(0, 2, 2, 102, 150)
+	s.batch(6, 100, 200)
+	d := s.timeline(t).Summarize().Delays[0]
+	require.Equal(t, []any{Start, "the run had begun"}, []any{d.Cause, d.After})
+}
+
+// A trace of many runs takes no time that grows with the square of them.
+func TestCausesOfMany(t *testing.T) {
+	line := &Timeline{Readers: [][]Slice{nil}}
+	for i := range 60_000 {
+		at := ms(10 * i)
+		line.Batches = append(line.Batches, Slice{Start: at, End: at + ms(9)})
+		line.Readers[0] = append(line.Readers[0], Slice{Records: "layer 0 experts 1-2", Start: at + ms(1), End: at + ms(3)})
+		line.Waits = append(line.Waits, Slice{Records: "layer 0 experts 2", Start: at + ms(2), End: at + ms(3)})
+		line.Drops = append(line.Drops, Slice{Records: "layer 0 experts 3", Start: at + ms(1), End: at + ms(1)})
+	}
+	begun := time.Now()
+	s := line.Summarize()
+	require.Less(t, time.Since(begun), 20*time.Second)
+	require.Len(t, s.Causes, 1)
+	require.Equal(t, Part{string(Routes), ms(60_000), 60_000}, s.Causes[0])
+}
+
 func TestSummarize(t *testing.T) {
 	s := newScript()
 	s.read(0, 0, 2, 0, 10, nil)
@@ -179,6 +209,7 @@ func TestSummarize(t *testing.T) {
 	require.Equal(t, []any{"7 tokens", ms(100), ms(30), ms(55), ms(8), 3, 1}, []any{sum.Tokens, sum.Total, sum.Reading, sum.Compute, sum.Waiting, sum.Reads, sum.Dropped})
 	require.Equal(t, []Part{{"experts", ms(30), 1}, {"body", ms(20), 1}, {"head.proj", ms(5), 1}}, sum.Graphs)
 	require.InDelta(t, 0.45, sum.Bubble(), 1e-9)
+	require.Equal(t, []any{1, ms(37)}, []any{sum.Head, sum.Neither()})
 }
 
 // What is no trace is refused with words, never a panic.
@@ -233,7 +264,7 @@ func TestSVG(t *testing.T) {
 	line := s.timeline(t)
 	var whole, part bytes.Buffer
 	from, to := line.Span()
-	require.NoError(t, line.SVG(&whole, `<a> & "b"`, from, to))
+	require.NoError(t, line.SVG(&whole, "<a> & \"b\"\x00\x1b\uffff", from, to))
 	require.NoError(t, line.SVG(&part, "part", ms(100), ms(108)))
 	for _, text := range []string{whole.String(), part.String()} {
 		require.NoError(t, xml.Unmarshal([]byte(text), new(struct{})), text)

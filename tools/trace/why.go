@@ -51,6 +51,7 @@ type Summary struct {
 	Bytes   int64
 	Reads   int
 	Dropped int
+	Head    int     // the number that the head has as a layer; 0: none ran
 	Graphs  []Part  // computing by what graphs are of, falling
 	Causes  []Part  // waiting by cause, falling
 	Delays  []Delay // all waits, the longest first
@@ -71,6 +72,10 @@ func (s Summary) Bubble() float64 {
 	return 1 - float64(max(s.Reading, s.Compute))/float64(s.Total)
 }
 
+// Neither is the time that went into neither computing nor waiting; 0 where these
+// overlap.
+func (s Summary) Neither() time.Duration { return max(0, s.Total-s.Compute-s.Waiting) }
+
 // Summarize says where the time of a timeline went.
 func (t *Timeline) Summarize() Summary {
 	s := Summary{Dropped: len(t.Drops)}
@@ -84,6 +89,9 @@ func (t *Timeline) Summarize() Summary {
 	for _, p := range t.Programs {
 		s.Compute += p.Took()
 		count(graphs, phase(p.Graph), p.Took())
+		if strings.HasPrefix(p.Graph, "head.") {
+			s.Head = p.Layer
+		}
 	}
 	why := newReasons(t, reads)
 	for _, w := range t.Waits {

@@ -59,7 +59,8 @@ func square(n int) [][]float32 {
 	return out
 }
 
-// addCosines adds those of all pairs of vectors that have one.
+// addCosines adds those of all pairs of vectors that have one: zeros have none, nor
+// has what is NaN or infinite.
 func addCosines(sum, counts [][]float32, vectors [][]float32) {
 	norms := make([]float64, len(vectors))
 	for i, v := range vectors {
@@ -67,7 +68,7 @@ func addCosines(sum, counts [][]float32, vectors [][]float32) {
 	}
 	for i := range vectors {
 		for j := range i + 1 {
-			if norms[i] == 0 || norms[j] == 0 || len(vectors[i]) != len(vectors[j]) {
+			if norm := norms[i] * norms[j]; !(norm > 0 && norm <= math.MaxFloat64) || len(vectors[i]) != len(vectors[j]) {
 				continue
 			}
 			c := float32(1)

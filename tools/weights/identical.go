@@ -3,6 +3,7 @@ package weights
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -17,8 +18,12 @@ func Identical(ctx context.Context, a, b Tensor) (bool, error) {
 	}
 	var buf [2][]byte
 	for i, s := range a.strips {
-		if same, err := s.identical(ctx, b.strips[i], &buf); !same || err != nil {
-			return false, err
+		same, err := s.identical(ctx, b.strips[i], &buf)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", a.ID, err)
+		}
+		if !same {
+			return false, nil
 		}
 	}
 	return true, nil
@@ -36,7 +41,7 @@ func (s *strip) identical(ctx context.Context, other *strip, buf *[2][]byte) (bo
 		for i, x := range []*strip{s, other} {
 			buf[i] = slices.Grow(buf[i][:0], identicalBlock)[:n]
 			if _, err := x.file.ReadAt(buf[i], x.at+at); err != nil {
-				return false, err
+				return false, fmt.Errorf("at byte %d of its file: %w", x.at+at, err)
 			}
 		}
 		if !bytes.Equal(buf[0], buf[1]) {

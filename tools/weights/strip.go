@@ -237,7 +237,7 @@ func (h *holder) unpack(s *strip, at, size int64, rows int) (*quant.Matrix, erro
 	}
 	src := h.buf[:size]
 	if _, err := s.file.ReadAt(src, at); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("at byte %d of its file: %w", at, err)
 	}
 	m, err := s.unpack(src, s.typed(rows))
 	if err != nil {

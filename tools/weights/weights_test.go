@@ -241,6 +241,28 @@ func TestAlike(t *testing.T) {
 	require.InDelta(t, 1.0/6, mean, 1e-6)
 }
 
+// A package that is cut while it is read fails with the tensor and the place.
+func TestCut(t *testing.T) {
+	dir := packedAs(t, "olmoe", "w8", kernel.Packing)
+	a, b := openPackage(t, dir), openPackage(t, dir)
+	require.NoError(t, os.Truncate(filepath.Join(dir, "experts.bin"), 0))
+	i := slices.IndexFunc(a.Tensors, func(x Tensor) bool { return x.Expert == 1 })
+	x := a.Tensors[i]
+	want := x.ID.String() + ": at byte "
+	_, err := Identical(t.Context(), x, b.Tensors[i])
+	require.ErrorContains(t, err, want)
+	require.ErrorContains(t, x.Open()(t.Context(), 0, make([]float32, x.Width())), want)
+}
+
+// An expert that is not finite is like nothing, not even itself: no mean is NaN.
+func TestAlikeOdd(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	r := measured(t, Options{}, made(ID{0, 0, "x"}, 2, 1, nan), made(ID{0, 1, "x"}, 2, 1, 0), made(ID{0, 2, "x"}, 2, inf, 1), made(ID{0, 3, "x"}, 2, 1, 0))
+	require.Equal(t, [][]float32{{0, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 0, 0}, {0, 1, 0, 1}}, r.Alike[0].Cosine)
+	_, _, _, mean := r.Alike[0].Pair()
+	require.InDelta(t, 1.0/6, mean, 1e-6)
+}
+
 // Layers can be chosen, and progress ends at what there is to look at.
 func TestMeasure(t *testing.T) {
 	s, last := openCheckpoint(t, testdata+"olmoe"), [2]int64{}

@@ -1,0 +1,165 @@
+// Package calibrate learns from text how a package routes, and chooses by that
+// which static graphs its experts have: the tiers of rows, how many experts a
+// launch takes, and when the host runs an expert instead.
+//
+// A Counter taps a model's routes and counts rows in batches of a fixed number of
+// tokens. Counter.Plan makes a Calibration of it, which is kept beside the package
+// and read by whoever runs it: its tiers and policy go to a static device, and a
+// Watch compares live routing with it.
+//
+// What holds:
+//
+//	C1 a run that does not end counts nothing
+//	C2 an expert that no token reached has a count of 0, and is listed
+//	C3 a Calibration that Load returns is of the package that it lies in
+package calibrate
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"estream/pager/layout"
+	"estream/passes"
+)
+
+// Name is the file in which a package carries its calibration.
+const Name = "calibration.json"
+
+// A Calibration is what a text said of a package's routing, and what was chosen.
+type Calibration struct {
+	Version     int     `json:"version"`
+	Package     string  `json:"package"`      // SHA-256 of its model.fb
+	Tokens      int     `json:"tokens"`       // that were counted
+	Batch       int     `json:"batch_tokens"` // tokens of a batch
+	Batches     int     `json:"batches"`      // whole ones
+	Interrupted bool    `json:"interrupted"`  // the text was not read to its end
+	Layers      []Layer `json:"layers"`       // those with experts
+
+	Cost     passes.Cost `json:"cost"`
+	CostFrom string      `json:"cost_from"` // who says so
+	Choice   Choice      `json:"choice"`
+	Designs  []Design    `json:"designs"` // Choice last, and what it is compared with
+}
+
+// A Layer is the routing of one layer.
+type Layer struct {
+	Layer      int       `json:"layer"`
+	Chosen     int       `json:"experts_per_token"`
+	Counts     []int     `json:"counts"`          // tokens that each expert got
+	Popularity []float64 `json:"popularity"`      // shares of counts, each taken to be one larger: nobody is never wanted
+	Rows       [][2]int  `json:"rows"`            // rows, and how many times an expert had so many in a batch
+	Unreached  []int     `json:"unreached"`       // experts without a token
+	Spread     []float64 `json:"drift"`           // median and most drift of one batch from the others
+	Threshold  float64   `json:"drift_threshold"` // above it a batch of live tokens is alarming
+}
+
+// A Choice is what a static device is given.
+type Choice struct {
+	Rows   []int `json:"row_tiers"`
+	Groups []int `json:"group_tiers"`
+	Host   bool  `json:"host"` // experts that do not repay a launch run there
+	Drop   bool  `json:"drop"` // rows beyond the largest tier are left out
+}
+
+// Tiers returns what t becomes by the choice.
+func (c Choice) Tiers(t passes.Tiers) passes.Tiers {
+	t.R, t.G = c.Rows, c.Groups
+	return t
+}
+
+// A Design is a choice and what the text's batches take with it.
+type Design struct {
+	Name string `json:"name"`
+	Choice
+	Total   passes.Work   `json:"work"`    // of all batches that were kept
+	Padding float64       `json:"padding"` // share of the rows that the device computes
+	Seconds float64       `json:"batch_s"` // modelled, of the experts of all layers of a batch
+	Layers  []passes.Work `json:"layers"`  // in the order of Calibration.Layers
+}
+
+const version = 1
+
+// ErrOther is wrapped by Load's error for a calibration of another package.
+var ErrOther = errors.New("calibrate the package again")
+
+// Load returns the calibration that a package carries, nil where it has none.
+func Load(dir string) (*Calibration, error) {
+	path := filepath.Join(dir, Name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := new(Calibration)
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Version != version {
+		return nil, fmt.Errorf("%s: version %d, want %d: %w", path, c.Version, version, ErrOther)
+	}
+	id, err := Identity(dir)
+	if err != nil {
+		return nil, err
+	}
+	if c.Package != id {
+		return nil, fmt.Errorf("%s: it is of another package: %w", path, ErrOther)
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Bounds of what a file may ask for.
+const (
+	maxRows  = 1 << 20
+	maxGroup = 64
+	maxTiers = 64
+)
+
+func (c *Calibration) check() error {
+	for _, l := range []struct {
+		what        string
+		sizes       []int
+		least, most int
+	}{{"row_tiers", c.Choice.Rows, 1, maxRows}, {"group_tiers", c.Choice.Groups, 1, maxGroup}} {
+		if len(l.sizes) == 0 || len(l.sizes) > maxTiers {
+			return fmt.Errorf("%s has %d sizes, want 1 to %d", l.what, len(l.sizes), maxTiers)
+		}
+		last := l.least - 1
+		for _, n := range l.sizes {
+			if n <= last || n > l.most {
+				return fmt.Errorf("%s are %v, want them to rise from %d to %d", l.what, l.sizes, l.least, l.most)
+			}
+			last = n
+		}
+	}
+	if c.Choice.Groups[0] != 1 {
+		return fmt.Errorf("group_tiers are %v, want 1 first", c.Choice.Groups)
+	}
+	if c.Batch < 1 {
+		return fmt.Errorf("batch_tokens is %d, want 1 or more", c.Batch)
+	}
+	for i, l := range c.Layers {
+		if l.Layer < 0 || i > 0 && l.Layer <= c.Layers[i-1].Layer || l.Chosen < 1 || len(l.Counts) == 0 || len(l.Popularity) != len(l.Counts) {
+			return fmt.Errorf("layers[%d]: layer %d, %d experts a token, %d counts and %d shares do not go together", i, l.Layer, l.Chosen, len(l.Counts), len(l.Popularity))
+		}
+	}
+	return nil
+}
+
+// Identity returns what a calibration names the package in a folder by.
+func Identity(dir string) (string, error) {
+	manifest, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(manifest)), nil
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"estream/lower/static"
+	"estream/runtime"
+	"estream/tools/calibrate"
+)
+
+// A routing is how a package's calibration is used by runs: it sizes the graphs of
+// a static device, and tells of routing that drifts. A nil one does nothing.
+type routing struct {
+	app   *App
+	watch *calibrate.Watch // nil: the package carries no calibration
+}
+
+func (a *App) newRouting() *routing { return &routing{app: a} }
+
+// use makes a model that is opened with o, of the package in a folder, run by its
+// calibration, if it carries one. One that is not fit for use is told of, and left.
+func (r *routing) use(dir string, o *runtime.Options) {
+	if r == nil {
+		return
+	}
+	c, err := calibrate.Load(dir)
+	if c == nil && err == nil {
+		return
+	}
+	var w *calibrate.Watch
+	if err == nil {
+		w, err = r.watchOf(dir, c)
+	}
+	if err != nil {
+		r.app.note("note: the calibration is not used: %v", err)
+		return
+	}
+	w.Watch(o)
+	r.watch = w
+	b, ok := o.Device.(*static.Backend)
+	if !ok {
+		return
+	}
+	p := static.Policy{Cost: c.Cost, Drop: c.Choice.Drop, Report: w.Report}
+	if c.Choice.Host {
+		p.Host = o.Host
+	}
+	o.Device = b.With(c.Choice.Tiers(b.Tiers()), p)
+}
+
+func (r *routing) watchOf(dir string, c *calibrate.Calibration) (*calibrate.Watch, error) {
+	module, _, err := r.app.stored(dir)
+	if err != nil {
+		return nil, err
+	}
+	return calibrate.NewWatch(c, module)
+}
+
+// notes are what a user should know of the run that has ended.
+func (r *routing) notes() []string {
+	if r == nil || r.watch == nil {
+		return nil
+	}
+	return r.watch.Notes()
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower"
+	"estream/lower/host"
+	"estream/lower/lowertest"
+	"estream/lower/static"
+	"estream/pager"
+	"estream/passes"
+	"estream/runtime"
+	"estream/tools/calibrate"
+)
+
+// lines writes a file of lines.
+func lines(t *testing.T, l ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lines")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(l, "\n")+"\n"), 0o600))
+	return path
+}
+
+// sequence is n ids that step from one to the next.
+func sequence(n, from, step int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprint((from+i*step)%160))
+	}
+	return strings.Join(out, ",")
+}
+
+// TestRoutingOfRuns sizes a device by the package's calibration, and tells of text
+// that is routed otherwise.
+func TestRoutingOfRuns(t *testing.T) {
+	npu := lowertest.NewNPU()
+	b := static.New(npu, passes.Tiers{T: []int{16}, S: []int{1, 64}, R: []int{64}})
+	var notes bytes.Buffer
+	a := Default()
+	a.Stdout, a.Stderr = new(bytes.Buffer), &notes
+	a.Backends = []Backend{{Name: "npu", New: func(lower.Backend) lower.Backend { return b }}}
+	dir := filepath.Join(t.TempDir(), "p")
+	require.Zero(t, Main(a, []string{"pack", "--encoding", "f32", "--backend", "npu", "../../testdata/olmoe", dir}), notes.String())
+	var text []string
+	for i := range 12 {
+		text = append(text, sequence(32, i, 1+i))
+	}
+	notes.Reset()
+	require.Zero(t, Main(a, []string{"calibrate", "--batch", "32", "--tiers", "2", "--launch-us", "10", "--body-us", "1", "--row-us", "1", "--host-expert-us", "1", "--host-row-us", "3", "--tokens-file", lines(t, text...), dir}), notes.String())
+
+	run := func(o runtime.Options, ids ...int32) (*routing, []string) {
+		r := a.newRouting()
+		r.use(dir, &o)
+		m, err := runtime.Open(t.Context(), dir, o)
+		require.NoError(t, err)
+		defer m.Close()
+		_, err = m.Run(t.Context(), runtime.Batch{Prompts: [][]int32{ids}, Logits: runtime.Last})
+		require.NoError(t, err)
+		return r, r.notes()
+	}
+	ids, err := parseTokens(sequence(32, 3, 4))
+	require.NoError(t, err)
+	_, said := run(runtime.Options{Packings: b.Packings()}, ids...)
+	require.Empty(t, said)
+	same := bytes.Repeat([]byte("7,"), 32)
+	odd, err := parseTokens(string(same))
+	require.NoError(t, err)
+	_, said = run(runtime.Options{Packings: b.Packings()}, odd...)
+	require.Len(t, said, 1)
+	require.Regexp(t, `^routing drifts from the calibration in \d of 3 layers, by total variation: layer \d \(0\.\d\d over 32 tokens, threshold 0\.\d\d\)`, said[0])
+
+	ran := npu.Runs()
+	_, said = run(runtime.Options{Host: host.New(host.Options{}), Device: b}, ids...)
+	require.Len(t, said, 1)
+	require.Regexp(t, `^experts: [1-9]\d* launches of \d+ rows, \d+\.\d % of them padding; \d+ second calls; \d+ experts of \d+ rows on the host$`, said[0])
+	require.Greater(t, npu.Runs(), ran)
+	require.Zero(t, npu.Live(), "device memory that nobody freed")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, calibrate.Name), []byte("{}"), 0o600))
+	notes.Reset()
+	r, said := run(runtime.Options{Packings: b.Packings()}, 1)
+	require.Nil(t, r.watch)
+	require.Empty(t, said)
+	require.Contains(t, notes.String(), "note: the calibration is not used: ")
+	require.NoError(t, os.Remove(filepath.Join(dir, calibrate.Name)))
+	r, _ = run(runtime.Options{Packings: b.Packings()}, 1)
+	require.Nil(t, r.watch)
+	var nobody *routing
+	nobody.use(dir, nil)
+	require.Empty(t, nobody.notes())
+}
+
+// stopping is a source that stops the command after so many reads.
+type stopping struct {
+	pager.Source
+	left *int
+	stop func()
+}
+
+func (s stopping) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if *s.left--; *s.left == 0 {
+		s.stop()
+	}
+	return s.Source.ReadAt(ctx, p, off)
+}
+
+// TestCalibrateInterrupted: what was counted before the signal is kept.
+func TestCalibrateInterrupted(t *testing.T) {
+	var out, notes bytes.Buffer
+	a := Default()
+	a.Stdout, a.Stderr = &out, &notes
+	dir := filepath.Join(t.TempDir(), "p")
+	require.Zero(t, Main(a, []string{"pack", "--encoding", "f32", "../../testdata/olmoe", dir}), notes.String())
+	tokens := lines(t, sequence(160*20, 0, 7))
+	for _, c := range []struct {
+		reads int
+		kept  bool
+	}{{2, false}, {200, true}} {
+		ctx, stop := context.WithCancel(t.Context())
+		a.Sources = []Source{{Name: "stopping", Open: func(_, path string) (pager.Source, error) {
+			f, err := pager.OpenFile(path)
+			return stopping{f, &c.reads, stop}, err
+		}}}
+		root := a.root()
+		root.SetArgs([]string{"calibrate", "--batch", "16", "--threads", "1", "--source", "stopping", "--tokens-file", tokens, dir})
+		err := root.ExecuteContext(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		got, err := calibrate.Load(dir)
+		require.NoError(t, err)
+		if !c.kept {
+			require.Nil(t, got)
+			continue
+		}
+		require.True(t, got.Interrupted)
+		require.Equal(t, 0, got.Batches%8, "whole runs of eight batches")
+		require.Less(t, got.Tokens, 160*20)
+		require.Contains(t, notes.String(), fmt.Sprintf("note: interrupted after %d batches, which are kept\n", got.Batches))
+		require.Contains(t, out.String(), "choice ")
+	}
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"estream/lower/qnn/find"
+	"estream/lower/qnn/native"
+)
+
+// A compiledInfo is a file that QNN's libraries made, as inspect shows it.
+type compiledInfo struct {
+	Kind   string          `json:"kind"` // context binary or DLC
+	Bytes  int64           `json:"bytes"`
+	SDK    string          `json:"sdk"`    // the QAIRT that made it
+	For    string          `json:"for"`    // of a context binary: the chip
+	Core   string          `json:"core"`   // of a context binary: the version of the core API
+	Tool   string          `json:"tool"`   // of a DLC: what made it
+	Made   string          `json:"made"`   // of a DLC: when
+	Graphs []compiledGraph `json:"graphs"` // of a context binary
+	Parts  []compiledPart  `json:"parts"`  // of a DLC
+}
+
+type compiledGraph struct {
+	Name    string           `json:"name"`
+	Inputs  []compiledTensor `json:"inputs"`
+	Outputs []compiledTensor `json:"outputs"`
+}
+
+type compiledTensor struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Dims []int  `json:"dims"`
+}
+
+type compiledPart struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// inspectCompiled shows a file that is a context binary of QNN's or a DLC, its
+// tensors too if all is set; false if it is neither.
+func (a *App) inspectCompiled(path string, asJSON, all bool) (bool, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false, nil
+	}
+	x, err := readCompiled(path)
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("%s: %w", path, err)
+	case x == nil:
+		return false, nil
+	case asJSON:
+		return true, a.printJSON(x)
+	}
+	a.printCompiled(x, all)
+	return true, nil
+}
+
+// maxCompiled bounds a file that is read.
+const maxCompiled = 1 << 30
+
+// readCompiled returns nil for a file that is of another kind.
+func readCompiled(path string) (*compiledInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return nil, nil // too short for either
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return readDLC(f, info.Size())
+	case !bytes.Equal(head, []byte{0, 0, 0, 2, 0, 0, 0, 3}): // as QAIRT 2.47 to 2.51 begin theirs
+		return nil, nil
+	case info.Size() > maxCompiled:
+		return nil, fmt.Errorf("a context binary of %d bytes, and the most that is read is %d", info.Size(), maxCompiled)
+	}
+	binary := make([]byte, info.Size())
+	if _, err := f.ReadAt(binary, 0); err != nil {
+		return nil, err
+	}
+	return readContext(binary)
+}
+
+func readContext(binary []byte) (*compiledInfo, error) {
+	set, err := find.Here().Search("")
+	if err != nil {
+		return nil, fmt.Errorf("a context binary, which QNN's own library reads: %w", err)
+	}
+	s, err := native.OpenSystem(filepath.Join(set.Path, "libQnnSystem.so"))
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Metadata(binary)
+	if err != nil {
+		return nil, err
+	}
+	x := &compiledInfo{Kind: "context binary", Bytes: int64(len(binary)), SDK: strings.TrimPrefix(m.BuildID, "v"), Core: m.Core.String(), Graphs: []compiledGraph{}}
+	x.For = fmt.Sprintf("backend %d", m.Backend)
+	if chip, ok := find.ByModel(m.SoC); ok {
+		x.For = chip.String()
+	} else if m.SoC != 0 {
+		x.For = fmt.Sprintf("chip %d", m.SoC)
+	}
+	for _, g := range m.Graphs {
+		x.Graphs = append(x.Graphs, compiledGraph{g.Graph, tensorsOf(g.In), tensorsOf(g.Out)})
+	}
+	return x, nil
+}
+
+func tensorsOf(ports []native.Port) []compiledTensor {
+	out := []compiledTensor{}
+	for _, p := range ports {
+		out = append(out, compiledTensor{p.Name, p.Type.String(), p.Dims})
+	}
+	return out
+}
+
+// readDLC reads the archive that a DLC is; nil for another archive.
+func readDLC(f io.ReaderAt, size int64) (*compiledInfo, error) {
+	z, err := zip.NewReader(f, size)
+	if err != nil {
+		return nil, fmt.Errorf("a DLC, or another archive, that is cut or damaged: %w", err)
+	}
+	x := &compiledInfo{Kind: "DLC", Bytes: size}
+	known := false
+	for _, e := range z.File {
+		x.Parts = append(x.Parts, compiledPart{e.Name, int64(e.UncompressedSize64)})
+		if strings.HasPrefix(e.Name, "dlc.metadata") {
+			known = true
+			if err := x.metadata(e); err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Name, err)
+			}
+		}
+	}
+	if !known {
+		return nil, nil
+	}
+	return x, nil
+}
+
+func (x *compiledInfo) metadata(e *zip.File) error {
+	const most = 1 << 20
+	r, err := e.Open()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, most))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	var m struct {
+		Header struct {
+			Timestamp string `json:"timestamp"`
+		} `json:"header"`
+		Made []struct {
+			Command struct {
+				Tool    string `json:"tool"`
+				Version string `json:"converterVersion"`
+			} `json:"converterCommand"`
+		} `json:"dlcGenerationInfo"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	x.Made = m.Header.Timestamp
+	if len(m.Made) > 0 {
+		x.Tool, x.SDK = m.Made[0].Command.Tool, m.Made[0].Command.Version
+	}
+	return nil
+}
+
+func (a *App) printCompiled(x *compiledInfo, all bool) {
+	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	if x.Kind == "DLC" {
+		p("dlc       %s, by %s of QAIRT %s, %s", formatSize(x.Bytes), x.Tool, x.SDK, x.Made)
+	} else {
+		p("binary    %s, for %s, by QAIRT %s, core API %s", formatSize(x.Bytes), x.For, x.SDK, x.Core)
+	}
+	for _, part := range x.Parts {
+		p("part      %s: %s", part.Name, formatSize(part.Bytes))
+	}
+	for _, g := range x.Graphs {
+		p("graph     %s: %d inputs, %d outputs", g.Name, len(g.Inputs), len(g.Outputs))
+		if !all {
+			continue
+		}
+		for _, side := range []struct {
+			name string
+			list []compiledTensor
+		}{{"input", g.Inputs}, {"output", g.Outputs}} {
+			for _, t := range side.list {
+				p("  %-7s %s %s%v", side.name, t.Name, t.Type, t.Dims)
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package prepare
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"estream/pager/layout"
+)
+
+// A file is a companion that is to be.
+type file struct {
+	layout.FileSum
+	data []byte
+}
+
+// keep writes files, then the manifest that names them, then removes those of
+// artifacts that they stand for.
+func keep(pkg *layout.Package, made []layout.Artifact, files []file) error {
+	man := *pkg.Manifest
+	var old []string
+	man.Artifacts = slices.DeleteFunc(slices.Clone(man.Artifacts), func(b layout.Artifact) bool {
+		replaced := slices.ContainsFunc(made, artifact{b}.of)
+		if replaced {
+			old = append(old, b.File)
+		}
+		return replaced
+	})
+	man.Artifacts = append(man.Artifacts, made...)
+	old = slices.DeleteFunc(old, func(name string) bool {
+		return slices.ContainsFunc(man.Artifacts, func(b layout.Artifact) bool { return b.File == name })
+	})
+	man.Files = slices.DeleteFunc(slices.Clone(man.Files), func(f layout.FileSum) bool {
+		again := slices.ContainsFunc(files, func(n file) bool { return n.Name == f.Name })
+		return again || slices.Contains(old, f.Name)
+	})
+	for _, f := range files {
+		man.Files = append(man.Files, f.FileSum)
+		if err := replace(pkg.Path(f.Name), f.data); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(man.Files, func(a, b layout.FileSum) int { return cmp.Compare(a.Name, b.Name) })
+	text, err := layout.Encode(&man)
+	if err != nil {
+		return err
+	}
+	if err := replace(pkg.Path(layout.ManifestName), text); err != nil {
+		return err
+	}
+	for _, name := range old {
+		if err := os.Remove(pkg.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace writes a file that is as it was or whole at each moment.
+func replace(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	const readable = 0o644
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(readable), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

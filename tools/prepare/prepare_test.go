@@ -1,0 +1,131 @@
+package prepare_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/models/all"
+	"estream/models/checkpoint"
+	"estream/pager/layout"
+	"estream/passes"
+	"estream/tools/pack"
+	"estream/tools/prepare"
+)
+
+// A compiler is a backend for an architecture that keeps what it is told to.
+type compiler struct {
+	lower.Backend // the host
+	arch, keeps   string
+}
+
+func (c compiler) Target(lower.Backend) passes.Target { return passes.Target{Host: c} }
+
+func (c compiler) ArtifactTarget() (arch, sdk string, err error) {
+	if c.arch == "" {
+		return "", "", errors.New("no library")
+	}
+	return c.arch, "2.47", nil
+}
+
+func (c compiler) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (lower.Compiled, error) {
+	made, err := c.Backend.Compile(ctx, m, p)
+	return kept{made, c.keeps}, err
+}
+
+type kept struct {
+	lower.Compiled
+	text string
+}
+
+func (k kept) Artifact() ([]byte, error) { return []byte(k.text), nil }
+
+// packed makes a tiny package for a backend's name.
+func packed(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "p")
+	e, err := pack.FindEncoding("f32")
+	require.NoError(t, err)
+	_, err = pack.Run(t.Context(), "../../testdata/olmoe", dir, pack.Options{
+		Encoding: e, Backend: "host", Packing: host.New(host.Options{}).Packings()[0],
+		Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
+	})
+	require.NoError(t, err)
+	return dir
+}
+
+// list are the files of a package beside its weights, and its artifacts.
+func list(t *testing.T, dir string) (files, artifacts []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "host.") {
+			files = append(files, e.Name())
+		}
+	}
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	for _, a := range pkg.Manifest.Artifacts {
+		data, err := pkg.Companion(a.File)
+		require.NoError(t, err)
+		artifacts = append(artifacts, a.Arch+" "+a.SDK+" "+a.Name+" "+string(data[a.Offset:a.Offset+a.Length]))
+	}
+	return files, artifacts
+}
+
+func TestRun(t *testing.T) {
+	h := host.New(host.Options{})
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	dir, o := packed(t), prepare.Options{Host: h, Ops: ops}
+	for _, c := range []struct {
+		backends         []prepare.Backend
+		files, artifacts []string
+	}{
+		{[]prepare.Backend{compiler{h, "v75", "a"}, compiler{h, "v79", "b"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v75 2.47 programs a", "v79 2.47 programs b"}},
+		{[]prepare.Backend{compiler{h, "v75", "a"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v79 2.47 programs b", "v75 2.47 programs a"}},
+		{[]prepare.Backend{compiler{h, "v79", "c"}}, []string{"host.v75.c1d04330.bin", "host.v79.20eb33c7.bin"}, []string{"v75 2.47 programs a", "v79 2.47 programs c"}},
+	} {
+		made, err := prepare.Run(t.Context(), dir, c.backends, o)
+		require.NoError(t, err)
+		require.Len(t, made, len(c.backends))
+		files, artifacts := list(t, dir)
+		require.Equal(t, c.artifacts, artifacts)
+		require.Equal(t, c.files, files)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		backends []prepare.Backend
+		want     string
+	}{
+		{[]prepare.Backend{compiler{h, "v81", "x"}, compiler{h, "v81", "y"}}, "v81 is asked for twice"},
+		{[]prepare.Backend{compiler{h, "v81", "x"}, compiler{h, "", "y"}}, "no library"},
+		{[]prepare.Backend{compiler{h, "v81", ""}}, "host for v81: it keeps nothing of what it compiles"},
+		{[]prepare.Backend{compiler{stranger{h}, "v81", "x"}}, "packed as host, which tpu does not read: repack it with --backend tpu"},
+	} {
+		_, err := prepare.Run(t.Context(), dir, c.backends, o)
+		require.EqualError(t, err, "package "+dir+": "+c.want)
+		after, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, layout.Verify(t.Context(), pkg, nil))
+}
+
+// stranger reads no packing.
+type stranger struct{ lower.Backend }
+
+func (stranger) Name() string              { return "tpu" }
+func (stranger) Packings() []lower.Packing { return nil }

@@ -172,7 +172,7 @@ func newCalibrationFile(named, dir string) (*output, error) {
 	if _, err := os.Stat(filepath.Join(dir, layout.ManifestName)); err != nil {
 		return nil, fmt.Errorf("%s is no package: %w", dir, err)
 	}
-	return newOutput("output", path)
+	return beginOutput("output", path)
 }
 
 // newCounter returns what counts the routes of a package, and, where a device is

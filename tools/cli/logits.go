@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"estream/lower"
+	"estream/pager/layout"
 	"estream/runtime"
 )
 
@@ -46,6 +47,14 @@ func newOutput(flag, path string, pkgs ...string) (*output, error) {
 			return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, pkg)
 		}
 	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), layout.ManifestName)); err == nil {
+		return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, filepath.Dir(path))
+	}
+	return beginOutput(flag, path)
+}
+
+// beginOutput is newOutput at a place that is known.
+func beginOutput(flag, path string) (*output, error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a device or a pipe is written to, not replaced
 		return &output{"", f}, err

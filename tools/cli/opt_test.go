@@ -115,7 +115,7 @@ func TestOptUsage(t *testing.T) {
 		"--dump split: no pass of that name is run: use all, input, dce":                                                                                          {"--passes", "dce", "--dump", "split"},
 		"--exact w8: use f32, f16 or bf16":                                                  {"--exact", "w8"},
 		"--activations f32: use a8, a8g128 or none":                                         {"--activations", "f32"},
-		`unknown backend "abacus": use one of host, qnn-cpu, qnn-htp`:                                         {"--backend", "abacus"},
+		`unknown backend "abacus": use one of host, qnn-cpu, qnn-htp`:                       {"--backend", "abacus"},
 		`unknown encoding "w5": use one of w4, w4g32, w4g64, w4g128, w4full, w8, bf16, f32`: {"--encoding", "w5"},
 	} {
 		require.Equal(t, result{2, "", "estream: " + want + "\n"}, run(append([]string{"opt", path}, args...)...), "%q", args)

@@ -227,6 +227,9 @@ func TestOutputsSparePackages(t *testing.T) {
 	}{
 		{[]string{"run", "--tokens", "1,2", "-o", link, two}, "lies in the package"},
 		{[]string{"run", "--tokens", "1,2", "--trace", link, two}, "lies in the package"},
+		{[]string{"run", "--tokens", "1,2", "-o", link, one}, "lies in the package"},
+		{[]string{"export", "-o", filepath.Join(two, "experts.bin"), one}, "lies in the package"},
+		{[]string{"inspect", "--html", filepath.Join(two, "new.html"), one}, "lies in the package"},
 		{[]string{"bench", "-p", "4", "-r", "1", "--trace", link, one, two}, "lies in the package"},
 		{[]string{"bench", "-p", "4", "-r", "1", "--trace", filepath.Join(two, "experts.bin"), one, two}, "lies in the package"},
 		{[]string{"run", "--tokens", "1,2", "-o", fresh, "--trace", filepath.Join(folder, "too"), one}, "--output and --trace name one file"},

@@ -1,11 +1,14 @@
 package qnn
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -24,7 +27,7 @@ var shared = flag.Bool("shared", false, "compare one shared graph with a context
 
 // Of the experts that TestShared compares: OLMoE's at a quarter of its width, as
 // emulation is slow.
-const sharedExperts, sharedHidden, sharedFFN, sharedRows = 32, 512, 256, 4
+const sharedExperts, sharedHidden, sharedFFN, sharedRows = 32, 512, 256, 1
 
 const sharedText = `
 graph expert0@R%[1]d
@@ -44,33 +47,90 @@ graph expert0@R%[1]d
 
 // An expertSet is experts that a library can run in one of two ways.
 type expertSet struct {
-	t       *testing.T
-	target  *target
-	low     *lowered
-	weights [][][]byte // of each expert, the inputs that are weights, by place; nil: not a weight
-	backend *native.Backend
+	t        *testing.T
+	target   *target
+	mode     string
+	contexts int
+	low      *lowered
+	weights  [][][]byte // of each expert, the inputs that are weights, by place; nil: not a weight
+	backend  *native.Backend
 }
 
+// sharedVariable tells TestSharedOne what to measure and where binaries are.
+const sharedVariable = "QNN_TEST_SHARED"
+
 // TestShared prints what it costs to have many experts as one graph that binds
-// their weights, and as a context each, with weights inside.
+// their weights, and as a context each, with weights inside. Each is measured in
+// a process of its own; results are the same.
 func TestShared(t *testing.T) {
 	if !*shared {
 		t.Skip("-shared compares, which takes a minute")
 	}
-	for _, c := range []struct {
-		target *target
-		soc    int
-		dtype  string
-	}{{cpu, 0, "f32"}, {htp, 69, "f16"}} {
-		low, err := c.target.lower(parse(t, fmt.Sprintf(sharedText, sharedRows, sharedHidden, sharedFFN, c.dtype)))
-		require.NoError(t, err)
-		s := &expertSet{t: t, target: c.target, low: low, backend: started(t, c.target, c.soc)}
-		s.draw()
-		one := s.measure("shared", 1, func(int) native.Desc { return *low.desc })
-		each := s.measure("a context each", sharedExperts, s.fixed)
-		for e := range sharedExperts {
-			require.Equal(t, each[e], one[e], "expert %d", e)
+	for _, name := range []string{"cpu", "htp"} {
+		sums := map[string]bool{}
+		for _, mode := range []string{"shared", "each"} {
+			dir := t.TempDir()
+			s := newExpertSet(t, name, mode)
+			s.prepare(dir)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSharedOne$", "-test.v")
+			cmd.Env = append(os.Environ(), sharedVariable+"="+name+","+mode+","+dir)
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			m := regexp.MustCompile(`measured (.*); results (\w+)`).FindSubmatch(out)
+			require.NotNil(t, m, "%s", out)
+			t.Logf("%s", m[1])
+			sums[string(m[2])] = true
 		}
+		require.Len(t, sums, 1, "%s: results differ", name)
+	}
+}
+
+// TestSharedOne measures one way, for TestShared.
+func TestSharedOne(t *testing.T) {
+	f := strings.Split(os.Getenv(sharedVariable), ",")
+	if len(f) != 3 {
+		t.Skip("TestShared says what to measure")
+	}
+	newExpertSet(t, f[0], f[1]).measure(f[2])
+}
+
+func newExpertSet(t *testing.T, name, mode string) *expertSet {
+	t.Helper()
+	s := &expertSet{t: t, target: cpu, mode: mode, contexts: sharedExperts}
+	dtype, soc := "f32", 0
+	if name == "htp" {
+		s.target, dtype, soc = htp, "f16", 69
+	}
+	if mode == "shared" {
+		s.contexts = 1
+	}
+	var err error
+	s.low, err = s.target.lower(parse(t, fmt.Sprintf(sharedText, sharedRows, sharedHidden, sharedFFN, dtype)))
+	require.NoError(t, err)
+	s.backend = started(t, s.target, soc)
+	s.draw()
+	return s
+}
+
+// desc is the graph of context e.
+func (s *expertSet) desc(e int) native.Desc {
+	if s.contexts == 1 {
+		return *s.low.desc
+	}
+	return s.fixed(e)
+}
+
+// prepare writes a binary for each context, where the library has such.
+func (s *expertSet) prepare(dir string) {
+	if !s.target.half() {
+		return
+	}
+	library := filepath.Join(os.Getenv("ESTREAM_QNN_LIBS"), s.target.library())
+	for e := range s.contexts {
+		job := &native.Job{Library: library, Start: native.Options{SoC: 69}, Graphs: []native.Desc{s.desc(e)}, Binary: true}
+		r, err := native.Child{Command: []string{os.Args[0], "qnn-child"}}.Run(s.t.Context(), job)
+		require.NoError(s.t, err)
+		require.NoError(s.t, os.WriteFile(filepath.Join(dir, strconv.Itoa(e)), r.Binary, 0o666))
 	}
 }
 
@@ -117,58 +177,50 @@ func (s *expertSet) fixed(e int) native.Desc {
 	return d
 }
 
-// measure prints what n contexts take, and returns each expert's result.
-func (s *expertSet) measure(name string, n int, desc func(e int) native.Desc) [][]byte {
-	t := s.t
-	var files [][]byte
-	bytes := 0
-	for e := range n {
-		if s.target.half() {
-			path := filepath.Join(os.Getenv("ESTREAM_QNN_LIBS"), s.target.library())
-			job := &native.Job{Library: path, Start: native.Options{SoC: 69}, Graphs: []native.Desc{desc(e)}, Binary: true}
-			r, err := native.Child{Command: []string{os.Args[0], "qnn-child"}}.Run(t.Context(), job)
-			require.NoError(t, err)
-			files = append(files, r.Binary)
-			bytes += len(r.Binary)
-		}
+// load makes context e, and returns the size of its binary.
+func (s *expertSet) load(dir string, e int) (*native.Context, *native.Graph, int) {
+	d := s.desc(e)
+	if !s.target.half() {
+		c, err := s.backend.NewContext()
+		require.NoError(s.t, err)
+		g, err := c.Build(&d, native.GraphOptions{})
+		require.NoError(s.t, err)
+		return c, g, 0
 	}
+	binary, err := os.ReadFile(filepath.Join(dir, strconv.Itoa(e)))
+	require.NoError(s.t, err)
+	c, err := s.backend.FromBinary(binary)
+	require.NoError(s.t, err)
+	g, err := c.Retrieve(s.signature(binary, d))
+	require.NoError(s.t, err)
+	return c, g, len(binary)
+}
+
+// measure prints what the contexts take, and a sum of the results.
+func (s *expertSet) measure(dir string) {
+	t := s.t
 	debug.FreeOSMemory()
-	before, begun := residentBytes(t), time.Now()
+	before, begun, bytes := residentBytes(t), time.Now(), 0
 	var calls []*native.Call
-	for e := range n {
-		var c *native.Context
-		var g *native.Graph
-		var err error
-		d := desc(e)
-		if s.target.half() {
-			c, err = s.backend.FromBinary(files[e])
-			require.NoError(t, err)
-			g, err = c.Retrieve(s.signature(files[e], d))
-		} else {
-			c, err = s.backend.NewContext()
-			require.NoError(t, err)
-			g, err = c.Build(&d, native.GraphOptions{})
-		}
-		require.NoError(t, err)
+	for e := range s.contexts {
+		c, g, n := s.load(dir, e)
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		call, err := g.NewCall()
 		require.NoError(t, err)
-		calls = append(calls, call)
-		t.Cleanup(func() { require.NoError(t, c.Close()) })
 		defer call.Close()
+		calls, bytes = append(calls, call), bytes+n
 	}
 	load := time.Since(begun)
 	debug.FreeOSMemory()
 	loaded := residentBytes(t) - before
 	out, first, run := s.run(calls)
 	debug.FreeOSMemory()
-	t.Logf("%s, %-14s: %2d contexts of %8d bytes in all; loading %7.1f ms; resident %6.1f MiB loaded, %6.1f MiB after a run of each; the first run of each %6.2f ms, later ones %6.2f ms",
-		s.target.name, name, n, bytes, ms(load), mib(loaded), mib(residentBytes(t)-before), ms(first)/sharedExperts, ms(run)/(3*sharedExperts))
-	return out
+	t.Logf("measured | %s | %s | %d | %.1f | %.0f | %.1f | %.1f | %.2f | %.2f |; results %x",
+		s.target.name, s.mode, s.contexts, mib(bytes), ms(load), mib(loaded), mib(residentBytes(t)-before), ms(first)/sharedExperts, ms(run)/sharedExperts, sha256.Sum256(slices.Concat(out...)))
 }
 
-// run runs every expert four times, one after another, and returns what the first
-// round and the others took.
-func (s *expertSet) run(calls []*native.Call) (outs [][]byte, first, others time.Duration) {
+// run runs every expert twice, one after another, and returns what the rounds took.
+func (s *expertSet) run(calls []*native.Call) (outs [][]byte, first, second time.Duration) {
 	inputs := s.low.desc.Inputs()
 	r := rand.New(rand.NewPCG(3, 4))
 	given := make([][]byte, len(inputs))
@@ -177,7 +229,7 @@ func (s *expertSet) run(calls []*native.Call) (outs [][]byte, first, others time
 			given[i] = s.numbers(r, in, 1)
 		}
 	}
-	for round := range 4 {
+	for round := range 2 {
 		begun := time.Now()
 		for e := range sharedExperts {
 			var in [][]byte
@@ -198,10 +250,10 @@ func (s *expertSet) run(calls []*native.Call) (outs [][]byte, first, others time
 		if round == 0 {
 			first = time.Since(begun)
 		} else {
-			others += time.Since(begun)
+			second = time.Since(begun)
 		}
 	}
-	return outs, first, others
+	return outs, first, second
 }
 
 func (s *expertSet) signature(binary []byte, d native.Desc) native.Signature {

@@ -48,6 +48,9 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		if w.on {
 			return a.inspectWeights(cmd.Context(), args[0], w, asJSON)
 		}
+		if is, err := a.inspectCompiled(args[0], asJSON, records); is {
+			return err
+		}
 		m, err := a.look(cmd.Context(), args[0])
 		if err != nil {
 			return err

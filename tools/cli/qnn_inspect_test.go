@@ -1,0 +1,81 @@
+package cli_test
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/lower/qnn/native"
+)
+
+// archive writes a zip of one file.
+func archive(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.dlc")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	z := zip.NewWriter(f)
+	w, err := z.Create(name)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, f.Close())
+	return path
+}
+
+// Files that QNN's libraries make are shown; others are no packages still.
+func TestInspectCompiled(t *testing.T) {
+	const metadata = `{"header": {"timestamp": "2026-01-02 03:04:05 UTC"}, "dlcGenerationInfo": [{"converterCommand": {"tool": "a-tool", "converterVersion": "2.47.0.260601114230"}}]}`
+	dlc := archive(t, "dlc.metadata2.2.0", metadata)
+	require.Equal(t, "dlc       287 B, by a-tool of QAIRT 2.47.0.260601114230, 2026-01-02 03:04:05 UTC\npart      dlc.metadata2.2.0: 160 B\n", ok(t, "inspect", dlc).out)
+	require.Contains(t, ok(t, "inspect", "--json", dlc).out, `"tool":"a-tool"`)
+	broken := archive(t, "dlc.metadata2.2.0", "{")
+	cut := filepath.Join(t.TempDir(), "cut")
+	require.NoError(t, os.WriteFile(cut, []byte("PK\x03\x04 and so on"), 0o666))
+	binary := filepath.Join(t.TempDir(), "binary")
+	require.NoError(t, os.WriteFile(binary, []byte("\x00\x00\x00\x02\x00\x00\x00\x03"), 0o666))
+	t.Setenv("ESTREAM_QNN_LIBS", t.TempDir()+"/none")
+	for path, want := range map[string]string{
+		broken:                       "dlc.metadata2.2.0: unexpected end of JSON input",
+		cut:                          "a DLC, or another archive, that is cut or damaged: zip: not a valid zip file",
+		binary:                       "a context binary, which QNN's own library reads: no library of QNN in ",
+		archive(t, "notes.txt", "x"): "is a file, and a package is a directory",
+	} {
+		r := run("inspect", path)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.errors, want)
+	}
+}
+
+func TestInspectMadeByLibraries(t *testing.T) {
+	qnnLibrary(t, "libQnnIr.so")
+	path := filepath.Join(t.TempDir(), "made.dlc")
+	f32 := func(name string, kind native.Kind) native.Tensor {
+		return native.Tensor{Name: name, Kind: kind, Type: native.Float32, Dims: []int{2, 3}}
+	}
+	job := &native.Job{
+		Library: filepath.Join(os.Getenv("ESTREAM_QNN_LIBS"), "libQnnIr.so"), Options: native.GraphOptions{DLC: path},
+		Graphs: []native.Desc{{
+			Name: "g", Tensors: []native.Tensor{f32("x", native.AppWrite), f32("y", native.AppRead)},
+			Nodes: []native.Node{{Name: "n", Op: "ElementWiseAdd", In: []string{"x", "x"}, Out: []string{"y"}}},
+		}},
+	}
+	_, err := native.Child{Command: []string{os.Args[0], "qnn-child"}}.Run(t.Context(), job)
+	require.NoError(t, err)
+	require.Regexp(t, `^dlc +[\d.]+ KiB, by \S+ of QAIRT 2\.\d+\S+, 20\d\d-`, ok(t, "inspect", path).out)
+
+	dir := filepath.Join(t.TempDir(), "p")
+	ok(t, "pack", "--backend", "qnn-htp", "--encoding", "f32", tiny, dir)
+	ok(t, "prepare", "--soc", "v79", dir)
+	files, err := filepath.Glob(filepath.Join(dir, "qnn-htp.v79.*.bin"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	out := ok(t, "inspect", "--records", files[0]).out
+	require.Regexp(t, `^binary +[\d.]+ MiB, for SM8750 \(v79\), by QAIRT 2\.\d+\S+, core API 2\.\d+\.\d+\n`, out)
+	require.Contains(t, out, "graph     expert0@R4: ")
+	require.Regexp(t, `  input +expert.gate.weight f32\[32 64\]`, out)
+}

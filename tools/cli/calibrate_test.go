@@ -44,6 +44,8 @@ func TestCalibrate(t *testing.T) {
 		require.Regexp(t, line, r.out)
 	}
 	ok(t, "verify", dir)
+	require.Regexp(t, `\npopular   by \d+ tokens of its calibration: ' ' nothing to '@' \d\.\d times an even share, a layer a line and an expert a column\n(    \d [ .:=+*#%@-]{16}\n){4}$`,
+		ok(t, "inspect", "--weights", dir).out)
 
 	c, err := calibrate.Load(dir)
 	require.NoError(t, err)

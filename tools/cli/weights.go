@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/ir"
+	"estream/tools/calibrate"
 	"estream/tools/pack"
 	"estream/tools/weights"
 )
@@ -27,7 +28,7 @@ type weightsFlags struct {
 // add adds what inspect needs to show weights.
 func (f *weightsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.on, "weights", false, "show the range of weights, what encodings would cost them, and how alike experts are; of a checkpoint, too")
+	fl.BoolVar(&f.on, "weights", false, "show the range of weights, what encodings would cost them, and how alike and (once calibrated) how popular experts are; of a checkpoint, too")
 	fl.StringSliceVar(&f.layers, "layer", nil, "with --weights, of these layers alone, such as 0,12-15")
 	fl.IntVar(&f.sample, "sample", 0, "with --weights, values of each tensor that encodings are tried on, -1 for all (default 32768)")
 	fl.BoolVar(&f.each, "each", false, "with --weights, a line for each tensor, not for each name")
@@ -65,15 +66,23 @@ func (a *App) inspectWeights(ctx context.Context, path string, f weightsFlags, a
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(weightsJSON(path, s.Kind, r))
+	var routes *calibrate.Calibration
+	if s.Kind == "package" {
+		if routes, err = calibrate.Load(path); err != nil {
+			return err
+		}
 	}
-	return a.printWeights(r, f.each, layers != nil)
+	if asJSON {
+		v := weightsJSON(path, s.Kind, r)
+		v["expert_popularity"] = popularJSON(routes)
+		return a.printJSON(v)
+	}
+	return a.printWeights(r, routes, f.each, layers != nil)
 }
 
 // printWeights prints a report; heat maps of layers that were asked for, or of the one
 // whose experts are most alike.
-func (a *App) printWeights(r *weights.Report, each, asked bool) error {
+func (a *App) printWeights(r *weights.Report, routes *calibrate.Calibration, each, asked bool) error {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	rows := r.Tensors
@@ -95,6 +104,7 @@ func (a *App) printWeights(r *weights.Report, each, asked bool) error {
 	printWeightsLegend(p, r.Tensors)
 	printHardest(p, r.Tensors)
 	printAlike(p, r.Alike, asked)
+	printPopular(p, routes)
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
 }

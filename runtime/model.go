@@ -204,8 +204,8 @@ func (m *Model) load(ctx context.Context) error {
 	if m.host, err = m.opt.Host.Compile(ctx, m.module, packing); err != nil {
 		return err
 	}
-	if d := m.opt.Device; d != nil {
-		if m.device, err = d.Compile(ctx, m.module, packing); err != nil {
+	if m.opt.Device != nil {
+		if m.device, err = m.compileDevice(ctx, packing); err != nil {
 			return err
 		}
 	}

@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 	rewritten := regexp.MustCompile(`if|not|None|[-+*/\[.'"\r]|[^{]%[^}]|\{\s*\}`)
 	for _, text := range []string{
 		"{{ 'a' if b else c }}", "{% for x in y if (z if w else [v, {'u': t}]) %}{{ x }}{% endfor %}", "{% set a = f(b=1 if c) %}",
-		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}",
+		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}", "{{{{{#}(}}",
 	} {
 		f.Add(text)
 	}

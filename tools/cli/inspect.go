@@ -98,6 +98,9 @@ func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
 	p("format    %d, aligned to %s, packing %s for %s", man.Version, formatSize(man.Align), man.Packing, strings.Join(man.Backends, ", "))
 	a.printCensus(c)
 	a.printFiles(man.Files)
+	for _, x := range man.Artifacts {
+		p("compiled  %s of %s for %s, by %s: %s", x.Name, x.Backend, x.Arch, x.SDK, x.File)
+	}
 	for _, kv := range man.Policy {
 		p("policy    %s: %s", kv.Key, kv.Value)
 	}
@@ -218,6 +221,6 @@ func (a *App) inspectJSON(m *runtime.Model) error {
 	return a.printJSON(censusJSON(c, map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
 		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": filesJSON(man.Files), "policy": keyValuesJSON(man.Policy), "provenance": keyValuesJSON(man.Provenance),
-		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows),
+		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows), "artifacts": artifactsJSON(man.Artifacts),
 	}))
 }

@@ -32,7 +32,9 @@ a path is tried: how its files end, and the element types that can be weights.`,
 		listCommand("backends", "List the backends", `Backends prints each backend that a package can be written for: how its programs
 read matrices and of what types, the instruction sets of this processor, the best
 first, which is taken unless the environment variable ESTREAM_CPU names another,
-and the operators that it leaves to others.`, func(asJSON bool) error { return a.listBackends(asJSON) }),
+and the operators that it leaves to others. Of one that needs libraries it prints
+which are found, or what is missing and the remedy; the environment variable
+ESTREAM_QNN_LIBS names QNN's folder, ESTREAM_QNN_SOC the chip.`, func(asJSON bool) error { return a.listBackends(asJSON) }),
 	}
 }
 

@@ -28,7 +28,7 @@ func archive(t *testing.T, name, text string) string {
 }
 
 // Files that QNN's libraries make are shown; others are no packages still.
-func TestInspectCompiled(t *testing.T) {
+func TestQNNInspect(t *testing.T) {
 	const metadata = `{"header": {"timestamp": "2026-01-02 03:04:05 UTC"}, "dlcGenerationInfo": [{"converterCommand": {"tool": "a-tool", "converterVersion": "2.47.0.260601114230"}}]}`
 	dlc := archive(t, "dlc.metadata2.2.0", metadata)
 	require.Equal(t, "dlc       287 B, by a-tool of QAIRT 2.47.0.260601114230, 2026-01-02 03:04:05 UTC\npart      dlc.metadata2.2.0: 160 B\n", ok(t, "inspect", dlc).out)
@@ -51,7 +51,7 @@ func TestInspectCompiled(t *testing.T) {
 	}
 }
 
-func TestInspectMadeByLibraries(t *testing.T) {
+func TestQNNInspectMade(t *testing.T) {
 	qnnLibrary(t, "libQnnIr.so")
 	path := filepath.Join(t.TempDir(), "made.dlc")
 	f32 := func(name string, kind native.Kind) native.Tensor {

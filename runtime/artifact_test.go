@@ -1,0 +1,94 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/pager/crc32c"
+	"estream/pager/layout"
+	"estream/passes"
+	"estream/runtime"
+)
+
+// A keeping device is one of an architecture that loads what is kept for it.
+type keeping struct {
+	lower.Backend
+	arch   string
+	loaded []string
+	refuse error
+}
+
+// Target leaves all graphs to the host.
+func (k *keeping) Target(h lower.Backend) passes.Target { return passes.Target{Host: h} }
+
+func (k *keeping) Name() string { return "keeping" }
+
+func (k *keeping) Load(ctx context.Context, m *ir.Module, p lower.Packing, artifact []byte) (lower.Compiled, error) {
+	k.loaded = append(k.loaded, string(artifact))
+	if k.refuse != nil {
+		return nil, k.refuse
+	}
+	return k.Compile(ctx, m, p)
+}
+
+func (k *keeping) ArtifactFits(arch, sdk string) error {
+	if arch != k.arch {
+		return fmt.Errorf("made for %s by %s, the device is %s", arch, sdk, k.arch)
+	}
+	return nil
+}
+
+// keep adds what was compiled for architectures to a package.
+func keep(t *testing.T, dir string, archs ...string) {
+	t.Helper()
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	man := pkg.Manifest
+	for _, arch := range archs {
+		name, data := "made."+arch, []byte("for "+arch)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
+		sum := layout.FileSum{Name: name, Size: int64(len(data)), CRC: crc32c.Checksum(data)}
+		man.Files = append(man.Files, sum)
+		man.Artifacts = append(man.Artifacts, layout.Artifact{Backend: "keeping", Arch: arch, SDK: "2", Name: "programs", File: name, Length: sum.Size, CRC: sum.CRC})
+	}
+	text, err := layout.Encode(man)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, layout.ManifestName), text, 0o666))
+}
+
+// A device loads what the package keeps for it, and refuses a package that keeps
+// programs for others alone.
+func TestArtifacts(t *testing.T) {
+	dir := packed(t, tiny, "f32")
+	opened := func(k *keeping) error {
+		k.Backend = host.New(host.Options{})
+		m, err := runtime.Open(t.Context(), dir, runtime.Options{Device: k})
+		if err != nil {
+			return err
+		}
+		return m.Close()
+	}
+	none := &keeping{arch: "v1"}
+	require.NoError(t, opened(none))
+	require.Empty(t, none.loaded)
+	keep(t, dir, "v1", "v2")
+	for _, arch := range []string{"v1", "v2"} {
+		k := &keeping{arch: arch}
+		require.NoError(t, opened(k))
+		require.Equal(t, []string{"for " + arch}, k.loaded)
+	}
+	other := &keeping{arch: "v1", refuse: fmt.Errorf("of other graphs: %w", lower.ErrUnsupported)}
+	require.NoError(t, opened(other), "it is compiled")
+	require.Len(t, other.loaded, 1)
+	require.EqualError(t, opened(&keeping{arch: "v1", refuse: errors.New("broken")}), "package "+dir+": broken")
+	require.EqualError(t, opened(&keeping{arch: "v3"}), "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3")
+}

@@ -102,6 +102,18 @@ func inferConv(a []Type, _ any) (Type, error) {
 	return x.WithDType(F32), wantStep(a[3])
 }
 
+func inferConvPast(a []Type, _ any) (Type, error) {
+	x, taps, past := a[0], a[1], a[2]
+	if x.Rank() != 2 || taps.Rank() != 2 || past.Rank() != 2 || !x.DType.Float() || !taps.DType.Float() || !past.DType.Float() {
+		return Type{}, fmt.Errorf("want x [T,D], taps [D,K] and past [K-1,D], got %s, %s and %s", x, taps, past)
+	}
+	d, keep := x.Dims[1], past.Dims[0]
+	if taps.Dims[0] != d || past.Dims[1] != d || keep.Sym != "" || taps.Dims[1] != N(keep.N+1) {
+		return Type{}, fmt.Errorf("x %s, taps %s and past %s do not fit: want [T,D], [D,K] and [K-1,D]", x, taps, past)
+	}
+	return x.WithDType(F32), nil
+}
+
 func inferShift(a []Type, attr any) (Type, error) {
 	if attr.(InplaceAttr).Inplace != 0 {
 		return Type{}, fmt.Errorf("want the state written in place")

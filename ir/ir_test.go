@@ -78,7 +78,11 @@ graph static on npu
   %5:v.new = input : f32[8,2,16]
   %6:mask = input : f32[8,40]
   %7 = attention_masked %1 %2 %3 %4 %5 %6 scale=0.25 window=0 : f32[8,4,16]
-  return %7
+  %8:u = input : f32[8,16]
+  %9:past = input : f32[2,16]
+  %10:taps = weight offset=0 : bf16[16,3]
+  %11 = conv_past %8 %10 %9 : f32[8,16]
+  return %7 %11
 `
 
 func core(t testing.TB) ir.Ops {

@@ -68,6 +68,7 @@ var (
 	ScaleRows       = &Op{Name: "scale_rows", Operands: "tt", Infer: inferScaleRows, Doc: "row r of x [R,H] times w[r]"}
 	ScatterAdd      = &Op{Name: "scatter_add", Operands: "tti", Attr: InplaceAttr{}, Infer: inferScatterAdd, Doc: "y [T,H] with row r of x [R,H] added to row rows[r], r ascending"}
 	AttentionMasked = &Op{Name: "attention_masked", Operands: "tttttt", Attr: AttentionAttr{}, Infer: inferMasked, Doc: "f32[T,H,Dv]: q [T,H,D], past keys and values [S,G,..], new keys and values [T,G,..], mask [T,S+T] added to the scores: attention with memory and positions made by the host"}
+	ConvPast        = &Op{Name: "conv_past", Operands: "ttt", Infer: inferConvPast, Doc: "f32[T,D]: x [T,D], taps [D,K], past rows [K-1,D]: conv of one sequence, with memory made by the host"}
 )
 
 // CoreOps returns the ops of this package. A new one needs
@@ -85,7 +86,7 @@ var (
 // docs/adding-an-operator.md shows.
 func CoreOps() []*Op {
 	return []*Op{Input, Weight, Embed, MatMul, Add, Sub, Mul, Div, Affine, Sum, SiLU, Sigmoid, Clamp, Softmax, RMSNorm, Reshape, Slice, Concat,
-		RoPE, TopK, OneHot, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked}
+		RoPE, TopK, OneHot, Gather, Append, Attention, Conv, Shift, Experts, Quantize, GatherRows, ScaleRows, ScatterAdd, AttentionMasked, ConvPast}
 }
 
 // Core returns the set of this package's ops together with more.

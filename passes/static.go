@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,8 @@ import (
 //	a layer's phase: the growing state and the step become inputs mask f32[T,ST] and
 //	past.0, past.1, .. f32[S,..]; attention becomes attention_masked; the rows that
 //	the state would take become outputs new.0, new.1, .. after the others
+//	a window becomes the input past.0 f32[K-1,D], conv becomes conv_past, and the rows
+//	that it convolves are the output new.0
 //	an expert: x f32[R,H] is its rows, and the scaled rows are its output
 //
 // In it S is no longer what a state has room for, but how many rows of the past,
@@ -46,13 +49,16 @@ func addsRows(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Values, func(v *ir.Value) bool { return v.Op == ir.ScatterAdd })
 }
 
-// peelState takes the growing state of s, if it has one, out of it.
+// peelState takes the state of s, if it has one, out of it.
 func peelState(s *ir.Graph) error {
 	i := slices.IndexFunc(s.Values, func(v *ir.Value) bool { return v.Op == ir.Input && v.Type.DType == ir.State })
 	if i < 0 {
 		return nil
 	}
 	state, users := s.Values[i], users(s)
+	if state.Type.Kind == ir.Window {
+		return peelWindow(s, state, users)
+	}
 	if u := users[state]; len(u) != 1 || u[0].Op != ir.Append || u[0].Args[0] != state {
 		return fmt.Errorf("%s is not read by one append alone", state.Label())
 	}
@@ -76,6 +82,30 @@ func peelState(s *ir.Graph) error {
 	isNext := func(v *ir.Value) bool { return v == next }
 	s.Values, s.Outputs = slices.DeleteFunc(s.Values, isNext), slices.DeleteFunc(s.Outputs, isNext)
 	return returnRows(s, rows)
+}
+
+// peelWindow takes a window out of s: its rows become the input past.0, and those
+// that are convolved the output new.0.
+func peelWindow(s *ir.Graph, state *ir.Value, users map[*ir.Value][]*ir.Value) error {
+	u := users[state]
+	slices.SortFunc(u, func(a, b *ir.Value) int { return cmp.Compare(a.Op.Name, b.Op.Name) })
+	if len(u) != 2 || u[0].Op != ir.Conv || u[1].Op != ir.Shift {
+		return fmt.Errorf("%s is not read by one conv and one shift alone", state.Label())
+	}
+	conv, shift := u[0], u[1]
+	if x, seq := conv.Args[0], conv.Args[3]; shift.Args[2] != x || shift.Args[1] != seq || len(users[shift]) > 0 {
+		return fmt.Errorf("%s does not shift in what is convolved, or is read", shift.Label())
+	}
+	part := state.Type.Parts[0]
+	past, err := insert(s, len(s.Inputs()), "past.0", state, ir.Input, ir.Tensor(ir.F32, part.Dims[1:]...), nil)
+	if err != nil {
+		return err
+	}
+	conv.Op, conv.Origin = ir.ConvPast, origin("legalize", conv)
+	conv.Args = []*ir.Value{conv.Args[0], conv.Args[1], past}
+	isShift := func(v *ir.Value) bool { return v == shift }
+	s.Values, s.Outputs = slices.DeleteFunc(s.Values, isShift), slices.DeleteFunc(s.Outputs, isShift)
+	return returnRows(s, conv.Args[:1])
 }
 
 // pastInputs adds the inputs mask and past.0, past.1, ... to s.

@@ -16,8 +16,8 @@ import (
 )
 
 // TestDevice runs each family's goldens on the fake NPU: static tiers, handles for
-// memory, a packing of its own, which the host reads too where routes and
-// convolutions stay with it.
+// memory, a packing of its own, which the host reads too where routes stay
+// with it.
 func TestDevice(t *testing.T) {
 	eachFamily(t, testDevice)
 }

@@ -235,6 +235,8 @@ func stateCases() []opCase {
 			tensors{"q": f([]float32{5, 5}, 2, 1, 1), "pk": f([]float32{nan, 0}, 2, 1, 1), "pv": f([]float32{nan, 4}, 2, 1, 1), "k": f([]float32{0, nan}, 2, 1, 1), "v": f([]float32{8, nan}, 2, 1, 1),
 				"mask": f([]float32{-inf, 0, ln3, -inf, -inf, -inf, -inf, -inf}, 2, 4)},
 			[]*interp.Tensor{f([]float32{7, 0}, 2, 1, 1)}},
+		{"conv_past", "%1:x = input : f32[T,1]\n  %2:w = weight offset=0 : f32[1,3]\n  %3:p = input : f32[2,1]\n  %4 = conv_past %1 %2 %3 : f32[T,1]\n  return %4",
+			tensors{"x": f([]float32{1, 2, 3}, 3, 1), "w": f([]float32{1, 10, 100}, 1, 3), "p": f([]float32{5, 6}, 2, 1)}, []*interp.Tensor{f([]float32{165, 216, 321}, 3, 1)}},
 		{"conv, then shift", "%1:x = input : f32[T,1]\n  %2:w = weight offset=0 : f32[1,3]\n  %3:s = input : window(f32[B,2,1])\n  %4:seq = input : i32[B+1]\n" +
 			"  %5 = conv %1 %2 %3 %4 : f32[T,1]\n  %6 = shift %3 %4 %1 inplace=0 : window(f32[B,2,1])\n  return %5 %6",
 			tensors{"x": f([]float32{1, 2, 3, 4}, 4, 1), "w": f([]float32{1, 10, 100}, 1, 3), "s": window(5, 6, 7, 8, 0, 9), "seq": i([]int32{0, 3, 3, 4}, 4)},

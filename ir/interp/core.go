@@ -38,6 +38,7 @@ func Core() Table {
 		ir.Attention:       attention,
 		ir.AttentionMasked: attentionMasked,
 		ir.Conv:            conv,
+		ir.ConvPast:        convPast,
 		ir.Shift:           shift,
 
 		ir.Experts:    experts,

@@ -59,20 +59,29 @@ func conv(c *Call) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, k := taps.Type.Dims[0].N, taps.Type.Dims[1].N
+	d := taps.Type.Dims[0].N
 	for b, s := range spans {
-		rows := history(part, b, s, x)
-		for t := range s.To - s.From {
-			for ch := range d {
-				sum := 0.0
-				for j := range k {
-					sum += float64(rows[(t+j)*d+ch]) * float64(taps.F[ch*k+j])
-				}
-				out.F[(s.From+t)*d+ch] = float32(sum)
-			}
-		}
+		convolve(out.F[s.From*d:s.To*d], history(part, b, s, x), taps)
 	}
 	return out, nil
+}
+
+func convPast(c *Call) (*Tensor, error) {
+	x, taps, past, out := c.Args[0], c.Args[1], c.Args[2], New(c.Type)
+	convolve(out.F, slices.Concat(past.F, x.F), taps)
+	return out, nil
+}
+
+// convolve writes the rows that come of those behind the first K-1.
+func convolve(out, rows []float32, taps *Tensor) {
+	d, k := taps.Type.Dims[0].N, taps.Type.Dims[1].N
+	for i := range out {
+		sum := 0.0
+		for j := range k {
+			sum += float64(rows[i+j*d]) * float64(taps.F[i%d*k+j])
+		}
+		out[i] = float32(sum)
+	}
 }
 
 // shift keeps the last rows of each sequence.

@@ -113,6 +113,7 @@ func TestEveryOp(t *testing.T) {
 	}
 	have[ir.Experts] = true         // run as group calls of its callee
 	have[ir.AttentionMasked] = true // what static backends make of attention
+	have[ir.ConvPast] = true        // and of conv
 	for _, op := range ir.CoreOps() {
 		require.True(t, have[op], "no case has %s", op)
 	}

@@ -67,7 +67,7 @@ func (d *NPU) Supports(v *ir.Value) error {
 // Ops lists the operators of which there are some that the device takes.
 func (d *NPU) Ops() []*ir.Op {
 	return []*ir.Op{ir.MatMul, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Affine, ir.Sum, ir.SiLU, ir.Sigmoid, ir.Clamp, ir.Softmax,
-		ir.RMSNorm, ir.Reshape, ir.Slice, ir.Concat, ir.RoPE, ir.ScaleRows, ir.AttentionMasked}
+		ir.RMSNorm, ir.Reshape, ir.Slice, ir.Concat, ir.RoPE, ir.ScaleRows, ir.AttentionMasked, ir.ConvPast}
 }
 
 // Compile implements static.Device.

@@ -27,7 +27,7 @@ func tiers() []passes.Tiers {
 func onNPU(b *static.Backend) Options {
 	return Options{
 		Tiered:  true,
-		Refuses: []string{"append", "conv", "embed", "experts", "gather", "gather_rows", "matmul", "onehot", "quantize", "scatter_add", "topk"},
+		Refuses: []string{"append", "embed", "experts", "gather", "gather_rows", "matmul", "onehot", "quantize", "scatter_add", "topk"},
 		Half:    Tolerance{1.0 / 100, "its own keys and values are not rounded to 16 bits when it attends to them"},
 		Prepare: func(m *ir.Module) error { return passes.Run(m, passes.Open(b.Target(&reference{})), nil) },
 	}

@@ -34,6 +34,7 @@ var samples = []struct{ name, values string }{
 	{"scale_rows", "%1:x = input : f32[4,64]\n%2:w = input : f32[4]\n%3 = scale_rows %1 %2 : f32[4,64]"},
 	{"rope", "%1:x = input : f32[4,2,32]\n%2:pos = input : i32[4]\n%3 = rope %1 %2 theta=10000 interleaved=false : f32[4,2,32]"},
 	{"attention_masked", "%1:q = input : f32[4,4,32]\n%2:past.0 = input : f32[16,2,32]\n%3:past.1 = input : f32[16,2,32]\n%4:k = input : f32[4,2,32]\n%5:v = input : f32[4,2,32]\n%6:mask = input : f32[4,20]\n%7 = attention_masked %1 %2 %3 %4 %5 %6 scale=0.25 window=0 : f32[4,4,32]"},
+	{"conv_past", "%1:x = input : f32[4,64]\n%2:w = weight offset=0 : bf16[64,3]\n%3:past.0 = input : f32[2,64]\n%4 = conv_past %1 %2 %3 : f32[4,64]"},
 	{"matmul, f32", "%1:x = input : f32[4,64]\n%2:w = weight offset=0 : f32[32,64]\n%3 = matmul %1 %2 : f32[4,32]"},
 	{"matmul, f16", "%1:x = input : f32[4,64]\n%2:w = weight offset=0 : f16[32,64]\n%3 = matmul %1 %2 : f32[4,32]"},
 	{"matmul, bf16", "%1:x = input : f32[4,64]\n%2:w = weight offset=0 : bf16[32,64]\n%3 = matmul %1 %2 : f32[4,32]"},

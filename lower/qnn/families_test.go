@@ -21,12 +21,12 @@ import (
 )
 
 // families are tiny checkpoints, and which of their graphs stand on the device: all
-// but routes, the embedding, the head, and bodies with a short convolution.
+// but routes, the embedding and the head.
 var (
 	families = []string{"deepseek", "lfm2", "mixtral", "olmoe", "qwen3"}
 	standing = map[string][]string{
 		"deepseek": {"c0.body", "c1.body", "c1.side", "c1.experts", "c1.tail", "expert0"},
-		"lfm2":     {"c1.body", "c2.experts", "c2.tail", "c3.body", "c3.experts", "c3.tail", "expert0"},
+		"lfm2":     {"c0.body", "c1.body", "c2.body", "c2.experts", "c2.tail", "c3.body", "c3.experts", "c3.tail", "expert0"},
 		"mixtral":  {"c0.body", "c0.experts", "c0.tail", "expert0"},
 		"olmoe":    {"c0.body", "c0.experts", "c0.tail", "expert0"},
 		"qwen3":    {"c0.body", "c0.experts", "c0.tail", "expert0"},

@@ -51,7 +51,7 @@ func htp(t testing.TB, whole bool) *qnn.Device {
 func suite(b *static.Backend) lowertest.Options {
 	return lowertest.Options{
 		Tiered:  true,
-		Refuses: []string{"append", "conv", "embed", "experts", "gather", "gather_rows", "matmul", "onehot", "quantize", "scatter_add", "topk"},
+		Refuses: []string{"append", "embed", "experts", "gather", "gather_rows", "matmul", "onehot", "quantize", "scatter_add", "topk"},
 		Half:    lowertest.Tolerance{Rel: 1.0 / 100, Why: "its own keys and values are not rounded to 16 bits when it attends to them"},
 		Prepare: func(m *ir.Module) error {
 			return passes.Run(m, passes.Open(b.Target(host.New(host.Options{}))), nil)

@@ -38,7 +38,7 @@ func TestEveryOperator(t *testing.T) {
 	without := map[*ir.Op]string{
 		ir.Input: "bound by the call", ir.Weight: "bound by the call",
 		ir.Embed: "host", ir.TopK: "route", ir.OneHot: "route", ir.Gather: "route",
-		ir.Append: "state", ir.Attention: "static forms have attention_masked", ir.Conv: "state", ir.Shift: "state",
+		ir.Append: "state", ir.Attention: "static forms have attention_masked", ir.Conv: "static forms have conv_past", ir.Shift: "state",
 		ir.Experts: "run as its callee", ir.Quantize: "host", ir.GatherRows: "host", ir.ScatterAdd: "host",
 	}
 	for _, op := range ir.CoreOps() {

@@ -34,6 +34,7 @@ var rows = map[*ir.Op]row{
 	ir.MatMul:          {lower: matMul, refuse: refuseMatMul},
 	ir.RoPE:            {lower: rope, refuse: refuseRoPE},
 	ir.AttentionMasked: {lower: attention},
+	ir.ConvPast:        {lower: convPast},
 }
 
 // one lowers to a single node with v's operands.

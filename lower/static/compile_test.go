@@ -45,7 +45,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{
 			"a window state", strings.ReplaceAll(body("f32", 0), "grow(", "window("),
-			"dev: graph c0.body@T2,S4: state of type window(f32[S,1,1],f32[S,1,1]): want at most one state, a growing one: unsupported",
+			"dev: graph c0.body@T2,S4: state of type window(f32[S,1,1],f32[S,1,1]): want a window of one part [B,K-1,D]: unsupported",
 		},
 		{
 			"a state of other rows", strings.ReplaceAll(body("f32", 0), "f32[S,1,1])", "f32[8,1,1])"),

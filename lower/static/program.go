@@ -16,7 +16,8 @@ type program struct {
 	graph  *ir.Graph          // the signature
 	rows   ir.Dim             // the symbol that counts rows: T or L, R of an expert
 	expert *lower.ExpertGraph // nil if graph is no expert's
-	state  int                // which input is the growing state; -1: none
+	state  int                // which input is the state; -1: none
+	convs  bool               // whether the state is a convolution's window, not growing
 	step   step               // of a graph with a state
 	window int                // of the graph's attention
 	sizes  []int64            // bytes of each weight
@@ -34,7 +35,7 @@ func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error)
 		return nil, err
 	}
 	prog := &program{owner: owner, graph: g, expert: x, state: -1, rows: ir.R}
-	for _, find := range []func() error{prog.findRows, prog.findState, prog.findAttention} {
+	for _, find := range []func() error{prog.findRows, prog.findState, prog.findAttention, prog.findConv} {
 		if err := find(); err != nil {
 			return nil, err
 		}
@@ -75,11 +76,12 @@ func (p *program) findState() error {
 		if v.Type.DType != ir.State {
 			continue
 		}
-		if v.Type.Kind != ir.Grow || p.state >= 0 {
-			return fmt.Errorf("%s of type %s: want at most one state, a growing one: %w", v.Name, v.Type, lower.ErrUnsupported)
+		if p.state >= 0 {
+			return fmt.Errorf("%s of type %s: want at most one state: %w", v.Name, v.Type, lower.ErrUnsupported)
 		}
+		p.convs = v.Type.Kind == ir.Window
 		for _, part := range v.Type.Parts {
-			if part.Dims[0] != ir.S {
+			if !p.convs && part.Dims[0] != ir.S {
 				return fmt.Errorf("%s of type %s: want S rows in each part: %w", v.Name, v.Type, lower.ErrUnsupported)
 			}
 		}
@@ -88,10 +90,13 @@ func (p *program) findState() error {
 	return nil
 }
 
+// grows reports whether the graph has a state that grows.
+func (p *program) grows() bool { return p.state >= 0 && !p.convs }
+
 // findAttention finds the step and the window that all attentions over the state
 // have in common: they share a mask.
 func (p *program) findAttention() error {
-	if p.state < 0 {
+	if !p.grows() {
 		return nil
 	}
 	var first *ir.Value
@@ -185,6 +190,8 @@ func (p *program) Run(ctx context.Context, c *lower.Call) error {
 	switch {
 	case p.expert != nil:
 		run = p.runExperts
+	case p.convs:
+		run = p.runWindows
 	case p.state >= 0:
 		run = p.runSequences
 	}

@@ -5,7 +5,8 @@
 // A graph G of the module is the signature of its program; bind-dims has added
 // one graph a tier, named "G@T8,S16" or "G@R4". A graph with a growing state runs
 // one sequence a call, in chunks of at most the largest T; its positions, its
-// mask and its past rows are made here. Any other graph runs over all rows in
+// mask and its past rows are made here. So does one with a convolution's window,
+// whose rows are past rows too. Any other graph runs over all rows in
 // chunks.
 //
 // The experts of a call are spread over launches (passes.Tiers.Spread): one each,

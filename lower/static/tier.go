@@ -46,7 +46,7 @@ type bound struct{ i, body int }
 // newTier fits g, whose extents are dims, to the program's signature.
 func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym], bodies: max(dims["G"], 1)}
-	if t.rows == 0 || len(dims) != 1+min(t.past, 1)+min(dims["G"], 1) || (t.past > 0) != (p.state >= 0) || dims["G"] > 0 && p.expert == nil {
+	if t.rows == 0 || len(dims) != 1+min(t.past, 1)+min(dims["G"], 1) || (t.past > 0) != p.grows() || dims["G"] > 0 && p.expert == nil {
 		return nil, fmt.Errorf("want a tier of %s, of S for a graph with a state alone, and of G for an expert alone", p.rows)
 	}
 	if _, grouped := dims["G"]; grouped && t.bodies == 1 {
@@ -109,10 +109,13 @@ func (t *tier) own(name string) (string, int, error) {
 
 // input returns what fills t's input of a name, and its type in symbols.
 func (p *program) input(name string, t *tier) (slot, error) {
-	if p.state >= 0 && name == "mask" {
+	if p.convs && name == "past.0" {
+		return slotOf(state, 0, ir.Tensor(ir.F32, p.graph.Inputs()[p.state].Type.Parts[0].Dims[1:]...)), nil
+	}
+	if p.grows() && name == "mask" {
 		return slotOf(mask, 0, ir.Tensor(ir.F32, p.rows, ir.N(t.past+t.rows))), nil
 	}
-	if n, ok := strings.CutPrefix(name, "past."); ok && p.state >= 0 {
+	if n, ok := strings.CutPrefix(name, "past."); ok && p.grows() {
 		i, err := strconv.Atoi(n)
 		if parts := p.graph.Inputs()[p.state].Type.Parts; err == nil && i >= 0 && i < len(parts) {
 			return slotOf(state, i, withRows(parts[i], ir.S)), nil
@@ -136,6 +139,9 @@ func (p *program) outputs() []slot {
 			outs = append(outs, slotOf(padded, i, withRows(v.Type, p.rows)))
 		}
 		for part, t := range v.Type.Parts {
+			if p.convs {
+				t.Dims = t.Dims[1:]
+			}
 			news = append(news, slotOf(state, part, withRows(t, p.rows)))
 		}
 	}

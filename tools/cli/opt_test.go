@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"estream/ir"
 	"estream/lower"
 	"estream/lower/lowertest"
 	"estream/lower/static"
@@ -131,17 +133,27 @@ func TestOptList(t *testing.T) {
 	requireKeys(t, v["passes"].([]any)[0].(map[string]any), "name", "list", "doc", "after")
 }
 
+// plain is a device without convolutions.
+type plain struct{ *lowertest.NPU }
+
+func (d plain) Supports(v *ir.Value) error {
+	if v.Op == ir.ConvPast {
+		return fmt.Errorf("no convolutions: %w", lower.ErrUnsupported)
+	}
+	return d.NPU.Supports(v)
+}
+
 // For a device: its graphs are those of its tiers, and what stays on the host is told
 // with the reason.
 func TestOptWhy(t *testing.T) {
 	a := cli.Default()
 	a.Backends = []cli.Backend{{Name: "npu", New: func(lower.Backend) lower.Backend {
-		return static.New(lowertest.NewNPU(), passes.Tiers{T: []int{4}, S: []int{16}, R: []int{2, 8}})
+		return static.New(plain{lowertest.NewNPU()}, passes.Tiers{T: []int{4}, S: []int{16}, R: []int{2, 8}})
 	}}}
 	code, out, why := runApp(a, "opt", "--backend", "npu", "--why", packed(t, "../../testdata/lfm2", "f32"))
 	require.Zero(t, code, why)
 	require.Contains(t, out, "graph expert0@R8 on npu\n")
-	require.Regexp(t, `(?m)^c0.body stays on the host: graph c0.body: %3:state = input is not read by one append alone: unsupported$`, why)
+	require.Regexp(t, `(?m)^c0.body stays on the host: graph c0.body@T4: %12 = conv_past: .*: npu: no convolutions: unsupported$`, why)
 
 	require.Equal(t, "nothing was decided: no weight became another type, and no graph was kept off its backend\n", ok(t, "opt", "--why", packed(t, tiny, "w8")).errors)
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"estream/ir"
 	"estream/lower/host"
@@ -65,6 +66,16 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.StringVar(&f.tokensFile, "tokens-file", "", "file of token ids, one sequence a line; at most 1 GiB")
 	fl.StringVar(&f.logits, "logits", "last", "positions whose logits are computed: last, all or none")
 	fl.StringVarP(&f.output, "output", "o", "", "write logits [N,V] and offsets [B+1] to this safetensors file")
+	f.shaping(fl, a)
+	f.planning(fl)
+	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
+	fl.BoolVar(&f.showLive, "live", false, "tell on stderr what the run is at: layer, banks, rate of reading, bubble and memory")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// shaping are the flags that say how a package runs.
+func (f *runFlags) shaping(fl *pflag.FlagSet, a *App) {
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
 	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
 	fl.IntVar(&f.readers, "readers", 0, "reads in flight (default 2)")
@@ -74,11 +85,6 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
-	f.planning(fl)
-	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")
-	fl.BoolVar(&f.showLive, "live", false, "tell on stderr what the run is at: layer, banks, rate of reading, bubble and memory")
-	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
-	return cmd
 }
 
 // maxFlag bounds what a machine can have of each.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"estream/pager"
 	"estream/runtime"
 	"estream/tools/trace"
 )
@@ -49,15 +48,7 @@ and a colour for each layer; --layers draws a part of the run.`,
 	fl.StringVar(&f.layers, "layers", "", "draw the time of these layers alone, such as 3-5")
 	fl.IntVar(&f.waits, "waits", 8, "longest waits to show")
 	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
-	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
-	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
-	fl.IntVar(&f.readers, "readers", 0, "reads in flight (default 2)")
-	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 3)")
-	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 32 MiB)")
-	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
-	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
-	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
-	f.reading(fl, a)
+	f.shaping(fl, a)
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {

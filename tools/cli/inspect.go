@@ -10,6 +10,7 @@ import (
 	"estream/pager/layout"
 	"estream/passes"
 	"estream/runtime"
+	"estream/tools/export"
 )
 
 func (a *App) inspectCommand() *cobra.Command {
@@ -108,7 +109,7 @@ func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
 		p("from      %s: %s", kv.Key, kv.Value)
 	}
 	for _, c := range classes(m) {
-		p("class     %s: %d layers (%s); graphs %s", c.Name, len(c.Layers), ranges(c.Layers), strings.Join(c.Graphs, ", "))
+		p("class     %s: %d layers (%s); graphs %s", c.Name, len(c.Layers), export.Ranges(c.Layers), strings.Join(c.Graphs, ", "))
 	}
 	for _, e := range experts(m) {
 		p("experts   %s of class %s: %d a layer, %d a token, %s each (%s on disk)", e.Callee, e.Class, e.Experts, e.Chosen, formatSize(e.Bytes), formatSize(e.Stride))
@@ -192,24 +193,6 @@ func experts(m *runtime.Model) []expertInfo {
 
 func hidden(m *runtime.Model) int {
 	return m.Module().Graph(passes.EmbedGraph).Outputs[0].Type.Last().N
-}
-
-// ranges prints 0,1,2,5 as 0-2, 5.
-func ranges(ns []int) string {
-	var parts []string
-	for i := 0; i < len(ns); {
-		j := i
-		for j+1 < len(ns) && ns[j+1] == ns[j]+1 {
-			j++
-		}
-		if j > i {
-			parts = append(parts, fmt.Sprintf("%d-%d", ns[i], ns[j]))
-		} else {
-			parts = append(parts, fmt.Sprint(ns[i]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
 }
 
 func (a *App) inspectJSON(m *runtime.Model) error {

@@ -64,7 +64,7 @@ func sharing(c class) string {
 	if len(c.layers) == 1 {
 		return fmt.Sprintf("\nlayer %d", c.layers[0])
 	}
-	return fmt.Sprintf("\n%d layers: %s", len(c.layers), ranges(c.layers))
+	return fmt.Sprintf("\n%d layers: %s", len(c.layers), Ranges(c.layers))
 }
 
 // title is what stands on the cluster of a graph.

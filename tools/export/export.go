@@ -87,8 +87,8 @@ func classes(m *ir.Module) []class {
 	return out
 }
 
-// ranges prints 0,1,2,5 as 0-2, 5.
-func ranges(ns []int) string {
+// Ranges writes numbers in order as text: 0, 1, 2, 5 as 0-2, 5.
+func Ranges(ns []int) string {
 	var parts []string
 	for i := 0; i < len(ns); {
 		j := i

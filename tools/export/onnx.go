@@ -33,7 +33,7 @@ func ONNX(w io.Writer, m Model) error {
 		out = out.sub(8, opsetID(v.domain, v.version))
 	}
 	for _, c := range classes(m.Module) {
-		out = out.sub(14, pair("class "+c.name, "layers "+ranges(c.layers)))
+		out = out.sub(14, pair("class "+c.name, "layers "+Ranges(c.layers)))
 	}
 	for _, g := range m.Module.Graphs {
 		out = out.sub(25, x.function(g))

@@ -1,11 +1,11 @@
 package page
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"estream/ir"
+	"estream/tools/export"
 )
 
 // A column is a module as the page shows it: layers whose graphs print equal are
@@ -152,18 +152,4 @@ func attribute(v *ir.Value) string {
 }
 
 // ranges prints 0,1,2,5 as 0–2, 5.
-func ranges(ns []int) string {
-	var parts []string
-	for i := 0; i < len(ns); {
-		j := i
-		for j+1 < len(ns) && ns[j+1] == ns[j]+1 {
-			j++
-		}
-		part := fmt.Sprint(ns[i])
-		if j > i {
-			part += fmt.Sprintf("–%d", ns[j])
-		}
-		parts, i = append(parts, part), j+1
-	}
-	return strings.Join(parts, ", ")
-}
+func ranges(ns []int) string { return strings.ReplaceAll(export.Ranges(ns), "-", "–") }

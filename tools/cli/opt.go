@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,13 +63,13 @@ host, with the operators that keep them there.`,
 		if err != nil {
 			return err
 		}
-		return a.opt(o, f, m)
+		return a.opt(cmd.Context(), o, f, m)
 	}
 	return cmd
 }
 
 // opt runs the passes that f names on m and prints.
-func (a *App) opt(o *optimizer, f optFlags, m *ir.Module) error {
+func (a *App) opt(ctx context.Context, o *optimizer, f optFlags, m *ir.Module) error {
 	ps, err := o.choose(f.passes, m)
 	if err != nil {
 		return err
@@ -79,15 +80,20 @@ func (a *App) opt(o *optimizer, f optFlags, m *ir.Module) error {
 	for _, c := range outOfOrder(ps) {
 		a.note("note: %s runs before %s, and should not: %s", c.After, c.Before, c.Why)
 	}
-	shown := []dump{{after: "input", module: m.String()}}
-	took, err := run(m, ps, f.verify, func(after string) { shown = append(shown, dump{after, m.String()}) })
+	var shown []dump
+	show := func(after string) {
+		if slices.Contains(f.dump, "all") || slices.Contains(f.dump, after) {
+			shown = append(shown, dump{after, m.String()})
+		}
+	}
+	show("input")
+	took, err := run(ctx, m, ps, f.verify, show)
 	if f.time {
 		a.printTook(took)
 	}
 	if f.why {
 		a.printWhy(o.report)
 	}
-	shown = slices.DeleteFunc(shown, func(d dump) bool { return !slices.Contains(f.dump, "all") && !slices.Contains(f.dump, d.after) })
 	switch {
 	case f.asJSON && err == nil:
 		return a.printJSON(map[string]any{"module": m.String(), "passes": took, "dumps": dumpsJSON(shown)})
@@ -109,12 +115,15 @@ type passTime struct {
 	Values  int     `json:"values"` // bodies included
 }
 
-// run applies ps to m, and returns how long those took that succeeded.
-func run(m *ir.Module, ps []passes.Pass, verify bool, observe func(after string)) ([]passTime, error) {
+// run applies ps to m until ctx is done, and returns how long those took that succeeded.
+func run(ctx context.Context, m *ir.Module, ps []passes.Pass, verify bool, observe func(after string)) ([]passTime, error) {
 	took := []passTime{}
 	timed := slices.Clone(ps)
 	for i, p := range ps {
 		timed[i].Run = func(m *ir.Module) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			start := time.Now()
 			if err := p.Run(m); err != nil {
 				return err

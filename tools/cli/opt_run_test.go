@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,15 +26,23 @@ func TestRunVerifies(t *testing.T) {
 	}
 	var after []string
 	observe := func(name string) { after = append(after, name) }
-	took, err := run(m.Clone(), ps, true, observe)
+	took, err := run(t.Context(), m.Clone(), ps, true, observe)
 	require.EqualError(t, err, "pass breaks broke the module: graph m: %1 = silu: I2: id 1 is not positive or taken")
 	require.Len(t, took, 2)
 	require.Equal(t, []any{[]string{"keeps"}, ""}, []any{after, seen})
 
 	after = nil
-	took, err = run(m, ps, false, observe)
+	took, err = run(t.Context(), m, ps, false, observe)
 	require.NoError(t, err)
 	require.Equal(t, []string{"keeps", "breaks", "looks"}, after)
 	require.Contains(t, seen, "%1 = silu %1")
 	require.Equal(t, []passTime{{"keeps", took[0].Seconds, 1, 2}, {"breaks", took[1].Seconds, 1, 2}, {"looks", took[2].Seconds, 1, 2}}, took)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ps[0].Run = func(*ir.Module) error { cancel(); return nil }
+	whole, err := ir.Parse(text, ops)
+	require.NoError(t, err)
+	took, err = run(ctx, whole, ps, false, observe)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, took, 1)
 }

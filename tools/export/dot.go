@@ -13,7 +13,7 @@ import (
 // cluster, within the cluster of its layers' class where it has one; solid edges
 // are operands, dashed ones go from graph to graph.
 func DOT(w io.Writer, m Model) error {
-	d := drawing{m: m.Module, ids: map[*ir.Value]string{}, clusters: clusters(m.Module)}
+	d := drawing{m: m.Module, callees: m.Module.Callees(), ids: map[*ir.Value]string{}, clusters: clusters(m.Module)}
 	d.line("digraph %s {", quote(m.Name))
 	d.line(`  compound=true; rankdir=TB; nodesep=0.2; ranksep=0.3; fontname="Helvetica"; labeljust=l;`)
 	d.line(`  node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=10, margin="0.08,0.04", color="#5b6b7b", fillcolor="#ffffff"];`)
@@ -38,6 +38,7 @@ func DOT(w io.Writer, m Model) error {
 
 type drawing struct {
 	m        *ir.Module
+	callees  []*ir.Graph
 	ids      map[*ir.Value]string
 	clusters map[*ir.Graph]string
 	text     strings.Builder
@@ -74,7 +75,7 @@ func (d *drawing) title(g *ir.Graph) string {
 		title += " on " + g.On
 	}
 	switch {
-	case slices.Contains(d.m.Callees(), g):
+	case slices.Contains(d.callees, g):
 		title += "\none expert: its weights are bound when it is called"
 	case strings.HasSuffix(g.Name, earlySuffix):
 		title += "\nguesses what route will choose"

@@ -161,7 +161,8 @@ func squaredError(m *Matrix, w []float32) float64 {
 }
 
 // plainError is the squared error of m's groups with scales of max|w|/7, rounded
-// to f16 as m's are.
+// to f16 as m's are, or with the least scale where m has that: a better one below
+// it may have been raised to it.
 func plainError(m *Matrix, w []float32) float64 {
 	g, sum := m.DType.Group(m.K), 0.0
 	for i := 0; i < len(w); i += g {
@@ -169,6 +170,9 @@ func plainError(m *Matrix, w []float32) float64 {
 		s := max(float64(FromF16(F16(float32(largest(w[i:i+g])/7/factor)))), 0x1p-10) * factor
 		if 7*s > math.MaxFloat32 {
 			s -= 0x1p-11 * factor
+		}
+		if m.Scale[i/g] == F16(0x1p-10) {
+			s = 0x1p-10 * factor
 		}
 		for _, v := range w[i : i+g] {
 			d := float64(v) - s*max(-7, min(7, math.RoundToEven(float64(v)/s)))

@@ -1,6 +1,9 @@
 package host
 
-import "estream/ir"
+import (
+	"estream/ir"
+	"estream/lower/host/kernel"
+)
 
 // A gated is the expert body that nearly all families have,
 //
@@ -13,6 +16,9 @@ type gated struct {
 	hidden         ir.DType // of the rows that meet down
 	gate, up, down int      // weights of the graph
 	h, f, out      int      // extents: of x, of the hidden rows, of y
+
+	xSums, hiddenSums int  // of a quad of rows of each; 0 where it is not quantized
+	oneSum            bool // gate and up share those of x
 }
 
 // matchGated returns the gated body of an expert graph, or nil if its body is another.
@@ -41,7 +47,10 @@ func matchGated(g *ir.Graph) *gated {
 	if x != up.Args[0] || x.Op != ir.GatherRows || !isInput(x.Args[0], "x") || !isInput(x.Args[1], "rows") {
 		return nil
 	}
+	encoded := gate.Args[1].Type
 	m := &gated{x: x.Type.DType, hidden: down.Args[0].Type.DType, h: x.Type.Last().N, f: hidden.Type.Last().N, out: down.Type.Last().N}
+	m.xSums, m.hiddenSums = sums(encoded, m.x), sums(down.Args[1].Type, m.hidden)
+	m.oneSum = encoded.DType == up.Args[1].Type.DType
 	for i, w := range g.Weights() {
 		switch w {
 		case gate.Args[1]:
@@ -57,6 +66,17 @@ func matchGated(g *ir.Graph) *gated {
 		return nil
 	}
 	return m
+}
+
+// quad is how many rows are summed at a time.
+const quad = 4
+
+// sums is how many sums a quad of rows has, of activations of type d that meet weights of type w.
+func sums(w ir.Type, d ir.DType) int {
+	if !d.Activation() {
+		return 0
+	}
+	return kernel.SumCount(&kernel.Matrix{DType: w.DType, K: w.Last().N}, d == ir.A8G128, quad)
 }
 
 // gateAndUp returns the products of v = silu(gate) * up, in either order; nil if v is none.

@@ -13,9 +13,9 @@ import (
 // A gatedRun runs the gated body for a whole group. The rows of its experts stand
 // one after another, a piece of them at a time:
 //
-//	gather    the rows of x
+//	gather    loop over segments: their rows of x, and sums of them
 //	gate, up  loop over (segment, strip of columns): silu(gate)*up
-//	quantize  loop over rows, where down is encoded
+//	quantize  loop over segments, where down is encoded; sums as well
 //	down      loop over strips: each adds its columns of all segments to y, in order
 //
 // Products go to a strip in the thread's working memory, which stays in the second
@@ -28,24 +28,29 @@ type gatedRun struct {
 	piece   []segment
 	rows    int // in the piece
 
-	src    []byte    // x of the call
-	y      []float32 // of the call
-	x      []byte    // rows of the piece
-	mixed  []float32 // [rows,f]: silu(gate)*up
-	hidden []byte    // what down reads: mixed, or its quantized rows
-	strips []float32 // of all threads
-	panels int       // of a strip, in the loop under way
+	src        []byte    // x of the call
+	y          []float32 // of the call
+	x          []byte    // rows of the piece
+	mixed      []float32 // [rows,f]: silu(gate)*up
+	hidden     []byte    // what down reads: mixed, or its quantized rows
+	xSums      []int32   // of x, quad by quad of each segment
+	hiddenSums []int32   // of hidden, likewise
+	strips     []float32 // of all threads
+	panels     int       // of a strip, in the loop under way
 }
 
 const (
 	segmentRows = 128 // of a segment, at most
-	stripPanels = 8   // of a strip, at most: enough for what a product does once
+	stripPanels = 8   // of a strip, at most
 )
 
 type gatedWeights struct{ gate, up, down kernel.Matrix }
 
-// A segment is rows from..to-1 of an expert, which start at row at of the piece.
-type segment struct{ expert, from, to, at int }
+// A segment is rows from..to-1 of an expert, which start at row at of the piece,
+// and their quads at quad.
+type segment struct{ expert, from, to, at, quad int }
+
+func (s *segment) rows() int { return s.to - s.from }
 
 func newGatedRun(m *gated, p *pool) *gatedRun {
 	r := &gatedRun{gated: m, loop: Exec{pool: p}}
@@ -67,39 +72,58 @@ func (r *gatedRun) stripWords() int {
 	return segmentRows*columns + ceil(max(r.f, r.out), kernel.PanelColumns)*kernel.PanelColumns
 }
 
-// parts returns the bytes that rows of x, quantized hidden rows, hidden rows in
-// f32, and strips take, two for each thread.
-func (r *gatedRun) parts(rows int) (parts [4]int64) {
-	n := int64(rows)
+// parts returns the bytes that rows of x, their sums, quantized hidden rows, their
+// sums, hidden rows in f32, and strips take, two for each thread.
+func (r *gatedRun) parts(rows int) (parts [6]int64) {
+	n := int64(rows) // and as many quads, at most
 	parts[0] = lower.RoundUp(n*int64(r.xRow()), lower.Align)
+	parts[1] = lower.RoundUp(4*n*int64(r.gated.xSums), lower.Align)
 	if r.quantized() {
-		parts[1] = lower.RoundUp(n*int64(r.hiddenRow()), lower.Align)
+		parts[2] = lower.RoundUp(n*int64(r.hiddenRow()), lower.Align)
+		parts[3] = lower.RoundUp(4*n*int64(r.gated.hiddenSums), lower.Align)
 	}
-	parts[2] = lower.RoundUp(4*n*int64(r.f), lower.Align)
-	parts[3] = 4 * int64(2*r.loop.pool.threads*r.stripWords())
+	parts[4] = lower.RoundUp(4*n*int64(r.f), lower.Align)
+	parts[5] = 4 * int64(2*r.loop.pool.threads*r.stripWords())
 	return parts
 }
 
 // bytes is the workspace for a number of rows.
-func (r *gatedRun) bytes(rows int) int64 {
-	p := r.parts(rows)
-	return p[0] + p[1] + p[2] + p[3]
+func (r *gatedRun) bytes(rows int) (sum int64) {
+	for _, n := range r.parts(rows) {
+		sum += n
+	}
+	return sum
 }
 
 // lay parts a workspace of bytes(rows).
 func (r *gatedRun) lay(space []byte, rows int) {
-	next := func(n int64) []byte {
-		part := space[:n]
-		space = space[n:]
-		return part
+	var parts [6][]byte
+	for i, n := range r.parts(rows) {
+		parts[i], space = space[:n], space[n:]
 	}
-	p := r.parts(rows)
-	r.x, r.hidden = next(p[0]), next(p[1])
-	floats := next(p[2])
+	r.x, r.xSums = parts[0], lower.I32(parts[1])
+	r.hidden, r.hiddenSums = parts[2], lower.I32(parts[3])
 	if !r.quantized() {
-		r.hidden = floats
+		r.hidden = parts[4]
 	}
-	r.mixed, r.strips = lower.F32(floats), lower.F32(next(p[3]))
+	r.mixed, r.strips = lower.F32(parts[4]), lower.F32(parts[5])
+}
+
+// xOf returns a segment's rows of x, hiddenOf its hidden rows.
+func (r *gatedRun) xOf(s *segment) operand {
+	return r.operand(s, r.x, r.xRow(), r.gated.x, r.xSums, r.gated.xSums)
+}
+
+func (r *gatedRun) hiddenOf(s *segment) operand {
+	return r.operand(s, r.hidden, r.hiddenRow(), r.gated.hidden, r.hiddenSums, r.gated.hiddenSums)
+}
+
+func (r *gatedRun) operand(s *segment, data []byte, row int, d ir.DType, sums []int32, perQuad int) operand {
+	o := operand{data: span(data, row, s.at, s.at+s.rows()), dtype: d, rows: s.rows()}
+	if perQuad > 0 {
+		o.sums = span(sums, perQuad, s.quad, s.quad+ceil(s.rows(), quad))
+	}
+	return o
 }
 
 // strip is one of the two strips of a thread.
@@ -143,12 +167,14 @@ func (r *gatedRun) forget() {
 // fill makes the piece that starts at a row of an expert and returns where the next one does.
 func (r *gatedRun) fill(expert, from, most int) (nextExpert, nextFrom int) {
 	r.piece, r.rows = r.piece[:0], 0
+	quads := 0
 	for expert < len(r.call) && r.rows < most {
 		have := len(r.call[expert].Rows)
 		to := min(have, from+min(segmentRows, most-r.rows))
 		if from < to {
-			r.piece = append(r.piece, segment{expert, from, to, r.rows})
+			r.piece = append(r.piece, segment{expert, from, to, r.rows, quads})
 			r.rows += to - from
+			quads += ceil(to-from, quad)
 		}
 		if from = to; from == have {
 			expert, from = expert+1, 0
@@ -160,11 +186,15 @@ func (r *gatedRun) fill(expert, from, most int) (nextExpert, nextFrom int) {
 // gather copies the piece's rows of x.
 func (r *gatedRun) gather() error {
 	return r.loop.pool.loop(&r.loop, len(r.piece), r.average(r.xRow()/8), func(x *Exec, from, to int) error {
-		r, size := x.local.(*gatedRun), x.local.(*gatedRun).xRow()
-		for _, s := range r.piece[from:to] {
-			rows := r.call[s.expert].Rows[s.from:s.to]
-			if err := kernel.GatherRows(span(r.x, size, s.at, s.at+len(rows)), r.src, rows, size); err != nil {
+		r := x.local.(*gatedRun)
+		for i := range r.piece[from:to] {
+			s := &r.piece[from+i]
+			rows, o := r.call[s.expert].Rows[s.from:s.to], r.xOf(s)
+			if err := kernel.GatherRows(o.data, r.src, rows, r.xRow()); err != nil {
 				return err
+			}
+			if o.sums != nil {
+				r.loop.pool.set.SumA8(o.sums, &r.experts[s.expert].gate, o.a8())
 			}
 		}
 		return nil
@@ -178,7 +208,7 @@ func (r *gatedRun) average(row int) int { return row * r.rows / max(len(r.piece)
 // parts times over, and returns the number of strips.
 func (r *gatedRun) cut(columns, parts int) int {
 	panels := ceil(columns, kernel.PanelColumns)
-	r.panels = max(min(panels*parts/(4*r.loop.pool.threads), stripPanels), 1)
+	r.panels = max(min(panels*parts/(8*r.loop.pool.threads), stripPanels), 1)
 	return ceil(panels, r.panels)
 }
 
@@ -187,49 +217,59 @@ func (r *gatedRun) gateUp() error {
 	r.loop.pool.spread(&r.loop, len(r.piece)*n, r.average(2*r.panels*panelCost(1, r.h)), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
 		n := ceil(ceil(r.f, kernel.PanelColumns), r.panels)
-		r.segment(r.piece[i/n], thread, i%n*r.panels)
+		r.segment(i/n, thread, i%n*r.panels)
 	})
 	return nil
 }
 
-// segment computes a strip of silu(gate)*up, which starts at a panel, for a segment's rows of x.
-func (r *gatedRun) segment(s segment, thread, panel int) {
-	w, n, set := &r.experts[s.expert], s.to-s.from, r.loop.pool.set
+// segment computes a strip of silu(gate)*up, which starts at a panel, for the rows of x of segment i.
+func (r *gatedRun) segment(i, thread, panel int) {
+	s, set := &r.piece[i], r.loop.pool.set
+	w, x := r.experts[s.expert], r.xOf(s)
 	end := min(panel+r.panels, w.gate.Panels())
-	x, stride := span(r.x, r.xRow(), s.at, s.at+n), (end-panel)*kernel.PanelColumns
+	stride, first := (end-panel)*kernel.PanelColumns, panel*kernel.PanelColumns
 	gate, up := r.strip(thread, 0), r.strip(thread, 1)
-	multiply(set, &w.gate, gate, stride, x, r.gated.x, n, panel, end)
-	multiply(set, &w.up, up, stride, x, r.gated.x, n, panel, end)
-	first := panel * kernel.PanelColumns
-	columns := min(stride, r.f-first)
-	set.SiLUMulColumns(r.mixed[s.at*r.f+first:], r.f, gate[first:], up[first:], stride, columns, n)
+	w.gate.Next = w.up.Panel(panel)
+	if end < w.gate.Panels() { // this thread's or another's next strip
+		w.up.Next = w.gate.Panel(end)
+	} else if i+1 < len(r.piece) {
+		w.up.Next = r.experts[r.piece[i+1].expert].gate.Panel(0)
+	}
+	multiply(set, &w.gate, gate, stride, x, panel, end)
+	if !r.oneSum {
+		x.sums = nil
+	}
+	multiply(set, &w.up, up, stride, x, panel, end)
+	set.SiLUMulColumns(r.mixed[s.at*r.f+first:], r.f, gate[first:], up[first:], stride, min(stride, r.f-first), s.rows())
 }
 
 func (r *gatedRun) quantize() error {
 	if !r.quantized() {
 		return nil
 	}
-	return r.loop.pool.loop(&r.loop, r.rows, 2*r.f, func(x *Exec, from, to int) error {
+	return r.loop.pool.loop(&r.loop, len(r.piece), r.average(2*r.f), func(x *Exec, from, to int) error {
 		r := x.local.(*gatedRun)
-		size, blocks := r.hiddenRow(), r.gated.hidden == ir.A8G128
-		for i := from; i < to; i++ {
-			if err := x.pool.set.QuantizeA8(span(r.hidden, size, i, i+1), span(r.mixed, r.f, i, i+1), 1, r.f, blocks); err != nil {
-				return r.blame(i, errors.Unwrap(err))
+		for i := range r.piece[from:to] {
+			s := &r.piece[from+i]
+			o := r.hiddenOf(s)
+			if err := r.loop.pool.set.QuantizeA8(o.data, span(r.mixed, r.f, s.at, s.at+o.rows), o.rows, r.f, o.a8().Blocks); err != nil {
+				return r.blame(s, err)
 			}
+			r.loop.pool.set.SumA8(o.sums, &r.experts[s.expert].down, o.a8())
 		}
 		return nil
 	})
 }
 
-// blame names the expert and the token of row i of the piece, which cannot be quantized.
-func (r *gatedRun) blame(i int, err error) error {
-	for _, s := range r.piece {
-		if row := s.from + i - s.at; row < s.to {
-			err = fmt.Errorf("silu(gate)*up cannot be quantized: %w", err)
-			return &lower.ExpertError{Index: s.expert, Of: len(r.call), Err: &lower.RowError{Row: int(r.call[s.expert].Rows[row]), Err: err}}
-		}
+// blame names the expert of a segment of which a row cannot be quantized, and the token.
+func (r *gatedRun) blame(s *segment, err error) error {
+	call := &r.call[s.expert]
+	var row *lower.RowError
+	if errors.As(err, &row) {
+		err = fmt.Errorf("silu(gate)*up cannot be quantized: %w", row.Err)
+		err = &lower.RowError{Row: int(call.Rows[s.from+row.Row]), Err: err}
 	}
-	return err
+	return &lower.ExpertError{Index: s.expert, Of: len(r.call), Err: err}
 }
 
 // add computes down and adds it to y.
@@ -237,19 +277,22 @@ func (r *gatedRun) add() error {
 	n := r.cut(r.out, 1)
 	r.loop.pool.spread(&r.loop, n, r.panels*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
-		for _, s := range r.piece {
-			r.addSegment(s, thread, i*r.panels)
+		for j := range r.piece {
+			r.addSegment(j, thread, i*r.panels)
 		}
 	})
 	return nil
 }
 
-// addSegment adds a strip of a segment's rows, which Check has found to be in y.
-func (r *gatedRun) addSegment(s segment, thread, panel int) {
-	w, e, n, set := &r.experts[s.expert].down, &r.call[s.expert], s.to-s.from, r.loop.pool.set
+// addSegment adds a strip of segment i's rows, which Check has found to be in y.
+func (r *gatedRun) addSegment(i, thread, panel int) {
+	s, set := &r.piece[i], r.loop.pool.set
+	w, e, x := r.experts[s.expert].down, &r.call[s.expert], r.hiddenOf(s)
+	if i+1 < len(r.piece) {
+		w.Next = r.experts[r.piece[i+1].expert].down.Panel(panel)
+	}
 	end := min(panel+r.panels, w.Panels())
-	result, stride := r.strip(thread, 0), (end-panel)*kernel.PanelColumns
-	multiply(set, w, result, stride, span(r.hidden, r.hiddenRow(), s.at, s.at+n), r.gated.hidden, n, panel, end)
-	first := panel * kernel.PanelColumns
+	result, stride, first := r.strip(thread, 0), (end-panel)*kernel.PanelColumns, panel*kernel.PanelColumns
+	multiply(set, &w, result, stride, x, panel, end)
 	_ = set.ScatterAdd(r.y[first:], r.out, result[first:], stride, min(stride, r.out-first), e.Rows[s.from:s.to], e.W[s.from:s.to])
 }

@@ -41,18 +41,31 @@ func mulPanels(x *Exec, from, to int) error {
 	for from < to {
 		row, panel := from/panels*m.block, from%panels
 		end, last := min(row+m.block, m.rows), min(panel+to-from, panels)
-		multiply(x.pool.set, &m.w, dst[row*m.w.N:], m.w.N, span(a.Bytes(), size, row, end), a.Type.DType, end-row, panel, last)
+		multiply(x.pool.set, &m.w, dst[row*m.w.N:], m.w.N, operand{span(a.Bytes(), size, row, end), a.Type.DType, end - row, nil}, panel, last)
 		from += last - panel
 	}
 	return nil
 }
 
+// An operand is rows of activations, and where they are quantized the sums that
+// SumA8 made of them, or nil.
+type operand struct {
+	data  []byte
+	dtype ir.DType
+	rows  int
+	sums  []int32
+}
+
+func (o operand) a8() kernel.A8 {
+	return kernel.A8{Data: o.data, Rows: o.rows, Blocks: o.dtype == ir.A8G128, Sums: o.sums}
+}
+
 // multiply sets the columns of panels from..to-1 of w in rows of dst, stride apart.
-func multiply(s *kernel.Set, w *kernel.Matrix, dst []float32, stride int, x []byte, d ir.DType, rows, from, to int) {
-	if d.Activation() {
-		s.MulA8(w, dst, stride, x, d == ir.A8G128, rows, from, to)
+func multiply(s *kernel.Set, w *kernel.Matrix, dst []float32, stride int, x operand, from, to int) {
+	if x.dtype.Activation() {
+		s.MulA8(w, dst, stride, x.a8(), from, to)
 	} else {
-		s.MulF32(w, dst, stride, lower.F32(x), rows, from, to)
+		s.MulF32(w, dst, stride, lower.F32(x.data), x.rows, from, to)
 	}
 }
 

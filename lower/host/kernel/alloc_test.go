@@ -22,8 +22,8 @@ func TestNoAllocation(t *testing.T) {
 		w := packed(t, d, n, k)
 		check("MulF32 "+d.String(), func() { plain.MulF32(w, dst, n, x, rows, 0, 2) })
 		if d.Encoded() {
-			check("MulA8 "+d.String(), func() { plain.MulA8(w, dst, n, a8, false, rows, 0, 2) })
-			check("MulA8 blocks "+d.String(), func() { plain.MulA8(w, dst, n, blocks, true, rows, 0, 2) })
+			check("MulA8 "+d.String(), func() { plain.MulA8(w, dst, n, A8{Data: a8, Rows: rows}, 0, 2) })
+			check("MulA8 blocks "+d.String(), func() { plain.MulA8(w, dst, n, A8{Data: blocks, Rows: rows, Blocks: true}, 0, 2) })
 		}
 	}
 	for _, d := range []ir.DType{ir.F32, ir.BF16} {

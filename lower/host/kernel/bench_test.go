@@ -22,7 +22,7 @@ func BenchmarkMulA8(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", d, rows), func(b *testing.B) {
 				b.SetBytes(int64(len(w.Data)))
 				for b.Loop() {
-					plain.MulA8(w, dst, n, x, false, rows, 0, w.Panels())
+					plain.MulA8(w, dst, n, A8{Data: x, Rows: rows}, 0, w.Panels())
 				}
 				gops(b, rows*n*k)
 			})

@@ -26,6 +26,7 @@ type Matrix struct {
 	N, K   int
 	Data   []byte  // as many bytes as Packing.Size says, at a multiple of 4
 	Factor float32 // multiplies the scales of an encoding; ignored otherwise
+	Next   []byte  // the Panel that is likely to come after a product with this: a hint; may be nil
 }
 
 // PanelColumns is how many output columns a panel has.
@@ -44,8 +45,8 @@ func panels(n int) int { return (n + PanelColumns - 1) / PanelColumns }
 // columns returns how many columns panel p has, padding apart.
 func (w *Matrix) columns(p int) int { return min(PanelColumns, w.N-p*PanelColumns) }
 
-// panel returns the codes or plain numbers of panel p.
-func (w *Matrix) panel(p int) []byte {
+// Panel returns the codes or plain numbers of panel p, without scales.
+func (w *Matrix) Panel(p int) []byte {
 	size := panelBytes(w.DType, w.K)
 	return w.Data[p*size : (p+1)*size]
 }

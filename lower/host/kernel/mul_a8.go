@@ -1,25 +1,51 @@
 package kernel
 
-// MulA8 multiplies quantized rows by panels from..to-1 of w, an encoded matrix:
-// for each row r and each column n of those panels it sets dst[r*stride+n]. x is
-// rows of a8, or of a8g128 where blocks is set, as QuantizeA8 writes them.
+// An A8 is rows that QuantizeA8 has quantized: a8, or a8g128 where Blocks is set.
+type A8 struct {
+	Data   []byte
+	Rows   int
+	Blocks bool
+	Sums   []int32 // by SumA8, of just these rows and for such a matrix; nil: each product sums for itself
+}
+
+// MulA8 multiplies rows of x by panels from..to-1 of w, an encoded matrix: for
+// each row r and each column n of those panels it sets dst[r*stride+n].
 //
 // Segments of K are the smaller of w's group and of x's block. A segment's sum
 // of products is exact in int32. In ascending order, in f32,
 // acc += float32(sum)*scale(w), in blocks times the block's scale before it is
 // added; then acc is multiplied by the row's scale (without blocks), then by Factor.
-func (s *Set) MulA8(w *Matrix, dst []float32, stride int, x []byte, blocks bool, rows, from, to int) {
-	t := newTile(w, blocks)
-	t.rows, t.x, t.dst, t.dstStride = rows, x, dst, 4*stride
+func (s *Set) MulA8(w *Matrix, dst []float32, stride int, x A8, from, to int) {
+	t := newTile(w, x.Blocks)
+	t.rows, t.x, t.dst, t.dstStride = x.Rows, x.Data, dst, 4*stride
 	var scratch [128]int32
 	t.scratch = scratch[:]
-	if (rows+sumRows-1)*t.segments <= corrFew {
+	switch n := sumCount(t.segments, x.Rows); {
+	case x.Sums != nil:
+		t.corr, t.corrStride = x.Sums[:n], 4*n/t.segments
+		s.mulRun(t, w, from, to)
+	case n <= corrFew:
 		var corr [corrFew]int32
 		s.mulRuns(&t, corr[:], w, from, to)
-	} else {
+	default:
 		var corr [corrMost]int32
 		s.mulRuns(&t, corr[:], w, from, to)
 	}
+}
+
+// SumCount returns how many sums SumA8 makes of rows for w.
+func SumCount(w *Matrix, blocks bool, rows int) int {
+	return sumCount(newTile(w, blocks).segments, rows)
+}
+
+func sumCount(segments, rows int) int { return (rows + sumRows - 1) / sumRows * sumRows * segments }
+
+// SumA8 sets sums to what MulA8 needs of x for matrices of w's encoding and K.
+func (s *Set) SumA8(sums []int32, w *Matrix, x A8) {
+	t := newTile(w, x.Blocks)
+	n := sumCount(t.segments, x.Rows)
+	t.rows, t.x, t.corr, t.corrStride = x.Rows, x.Data, sums[:n], 4*n/t.segments
+	s.sumRun(t)
 }
 
 // Sizes of corr, which is cleared at each call: what few rows need, and sumRows
@@ -36,8 +62,8 @@ func (s *Set) mulRuns(all *tile, corr []int32, w *Matrix, from, to int) {
 		run := *all
 		run.rows = min(most, all.rows-r)
 		run.x = all.x[r*run.stride:][:run.rows*run.stride]
-		stride := (run.rows + sumRows - 1) / sumRows * sumRows
-		run.corr, run.corrStride = corr[:stride*run.segments], 4*stride
+		n := sumCount(run.segments, run.rows)
+		run.corr, run.corrStride = corr[:n], 4*n/run.segments
 		run.dst = all.dst[r*run.dstStride/4:]
 		s.sumRun(run)
 		s.mulRun(run, w, from, to)
@@ -59,11 +85,15 @@ func (s *Set) mulRun(run tile, w *Matrix, from, to int) {
 	t, most := run, s.rowsMost()
 	tiles := (run.rows + most - 1) / most
 	for p := from; p < to; p++ {
-		t.codes, t.scales = w.panel(p), w.panelScales(p)
+		t.codes, t.scales = w.Panel(p), w.panelScales(p)
+		next := w.Next
+		if p < to-1 {
+			next = w.Panel(p + 1)
+		}
 		for i := range tiles {
 			r, end := i*run.rows/tiles, (i+1)*run.rows/tiles
 			t.rows = end - r
-			t.lookAhead(i, tiles, p == to-1)
+			t.lookAhead(i, tiles, next)
 			t.x, t.corr = run.x[r*t.stride:end*t.stride], run.corr[r:]
 			t.dst = run.dst[r*t.dstStride/4+p*PanelColumns:]
 			s.mulColumns(&t, w.columns(p))

@@ -36,3 +36,8 @@ func peakAVX512(n int)
 //
 //go:noescape
 func peakAVX2(n int)
+
+// pause takes a moment in which other threads of the core have it for themselves.
+//
+//go:noescape
+func pause()

@@ -27,7 +27,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -387,7 +386,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -706,7 +704,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -984,7 +981,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -1221,7 +1217,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -1417,7 +1412,6 @@ TEXT ·mulW4AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -2519,7 +2513,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -2855,7 +2848,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -3152,7 +3144,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -3410,7 +3401,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -3629,7 +3619,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -3809,7 +3798,6 @@ TEXT ·mulW8AVX512(SB), NOSPLIT, $0-8
 	ADDQ SI, R12
 	MOVQ tile_codes(AX), CX
 	MOVQ tile_ahead(AX), R11
-	ADDQ CX, R11
 	MOVQ tile_scales(AX), DX
 	MOVQ tile_corr(AX), R8
 	MOVQ tile_segments(AX), R9
@@ -4960,4 +4948,9 @@ peakAVX2_loop:
 	DECQ CX
 	JNZ peakAVX2_loop
 	VZEROUPPER
+	RET
+
+// func pause()
+TEXT ·pause(SB), NOSPLIT, $0-0
+	PAUSE
 	RET

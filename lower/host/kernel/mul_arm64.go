@@ -67,6 +67,11 @@ func mulUnpackedDotProd(t *tile, sums *tileSums, how int, bias int)
 //go:noescape
 func sumsNeon(t *tile)
 
+// pause takes a moment in which other threads of the core have it for themselves.
+//
+//go:noescape
+func pause()
+
 // peakI8MM runs n times 24 USMMLA.
 //
 //go:noescape

@@ -11790,6 +11790,11 @@ sumsNeon_summed:
 	BNE sumsNeon_row
 	RET
 
+// func pause()
+TEXT ·pause(SB), NOSPLIT, $0-0
+	YIELD
+	RET
+
 // func peakI8MM(n int)
 TEXT ·peakI8MM(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0

@@ -31,7 +31,7 @@ func (w *Matrix) mul(dst []float32, stride int, x []float32, rows, from, to int)
 	var tile [tileK][PanelColumns]float64
 	var sums [tileRows][PanelColumns]float64
 	for p := from; p < to; p++ {
-		panel, cols := w.panel(p), w.columns(p)
+		panel, cols := w.Panel(p), w.columns(p)
 		for r0 := 0; r0 < rows; r0 += tileRows {
 			sums := sums[:min(tileRows, rows-r0)]
 			clear(sums)

@@ -39,7 +39,7 @@ func (f *fmaSet) mulTile(t gemm, w *Matrix, p int, dst []float32, stride int, x 
 	if cols < PanelColumns {
 		t.c, t.cStride = copied[:], PanelColumns
 	}
-	panel := lower.F32(w.panel(p))
+	panel := lower.F32(w.Panel(p))
 	for k := 0; k < w.K; k += mulRun {
 		t.k, t.a, t.b, t.fall = min(mulRun, w.K-k), x[k:], panel[k*len(panel)/w.K:], nil
 		if k > 0 {

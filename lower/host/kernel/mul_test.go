@@ -96,7 +96,7 @@ func TestMulA8(t *testing.T) {
 					}
 				}
 				dst := filled(rows*stride, canary)
-				plain.MulA8(w, dst, stride, x, blocks, rows, 0, w.Panels())
+				plain.MulA8(w, dst, stride, A8{Data: x, Rows: rows, Blocks: blocks}, 0, w.Panels())
 				for i := range dst {
 					r, c, want := i/stride, i%stride, float32(canary)
 					if c < n {
@@ -132,7 +132,7 @@ func TestMulA8Extremes(t *testing.T) {
 		}
 		require.NoError(t, plain.QuantizeA8(a8, x, 2, k, false))
 		w, dst := packOf(t, m), make([]float32, 4)
-		plain.MulA8(w, dst, 2, a8, false, 2, 0, 1)
+		plain.MulA8(w, dst, 2, A8{Data: a8, Rows: 2}, 0, 1)
 		for i, got := range dst {
 			require.Equal(t, naiveA8(m, a8, false, i/2, i%2), got, "%s element %d", d, i)
 		}
@@ -165,7 +165,7 @@ func TestMulSplits(t *testing.T) {
 			}
 			a8, size := quantized(t, rows, k, blocks), a8RowBytes(k, blocks)
 			run(fmt.Sprint("a8 blocks=", blocks), func(dst []float32, r0, r1, p0, p1 int) {
-				plain.MulA8(w, dst, n, a8[r0*size:], blocks, r1-r0, p0, p1)
+				plain.MulA8(w, dst, n, A8{Data: a8[r0*size:], Rows: r1 - r0, Blocks: blocks}, p0, p1)
 			})
 		}
 	}

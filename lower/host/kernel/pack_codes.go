@@ -10,7 +10,7 @@ import (
 
 // packCodes writes the codes of panel p.
 func (w *Matrix) packCodes(m *quant.Matrix, p int) {
-	panel, cols := w.panel(p), w.columns(p)
+	panel, cols := w.Panel(p), w.columns(p)
 	for c := range PanelColumns {
 		var row []int8 // none in padding: zero codes
 		if c < cols {
@@ -44,7 +44,7 @@ func four(row []int8) (codes uint32, rest []int8) {
 // unpackCodes reads the codes of all panels; one that the encoding has not is an error.
 func (w *Matrix) unpackCodes(m *quant.Matrix) error {
 	for n := range m.N {
-		panel, row := w.panel(n/PanelColumns), m.Q[n*m.K:(n+1)*m.K]
+		panel, row := w.Panel(n/PanelColumns), m.Q[n*m.K:(n+1)*m.K]
 		for k := range row {
 			row[k] = code(panel, w.DType, n%PanelColumns, k)
 			if row[k] == -128 || row[k] == -8 && w.DType != ir.W8 && !w.DType.Full() {

@@ -7,7 +7,7 @@ import (
 
 // packPlain writes panel p of a plain matrix, whose values are rounded already.
 func (w *Matrix) packPlain(m *quant.Matrix, p int) {
-	panel, size := w.panel(p), w.DType.Bits()/8
+	panel, size := w.Panel(p), w.DType.Bits()/8
 	clear(panel)
 	row := make([]byte, m.K*size)
 	for c := range w.columns(p) {
@@ -23,7 +23,7 @@ func (w *Matrix) unpackPlain(m *quant.Matrix) {
 	size := w.DType.Bits() / 8
 	row := make([]byte, m.K*size)
 	for n := range m.N {
-		panel, c := w.panel(n/PanelColumns), n%PanelColumns
+		panel, c := w.Panel(n/PanelColumns), n%PanelColumns
 		for k := range m.K {
 			copy(row[k*size:(k+1)*size], panel[(k*PanelColumns+c)*size:])
 		}

@@ -37,3 +37,7 @@ func pick(name string) (*Set, error) {
 	}
 	return nil, fmt.Errorf("%s=%s: this processor has %s", Variable, name, strings.Join(names, ", "))
 }
+
+// Pause takes a moment of a thread that waits for another, and leaves the core to
+// its other threads meanwhile.
+func Pause() { pause() }

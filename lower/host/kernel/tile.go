@@ -19,8 +19,8 @@ type tile struct {
 	codes  []byte // of the panel
 	scales []byte // of the panel: [32] f16 a segment, next bytes apart
 	factor float32
-	ahead  int // bytes from codes to what else should come into the cache: a hint, which AVX-512 alone reads
-	pace   int // bytes that this moves on in a step, for AVX-512 as well
+	ahead  []byte // starts with what else should come into the cache: a hint, which AVX-512 alone reads
+	pace   int    // bytes that this moves on in a step, for AVX-512 as well
 
 	rows       int    // 1 to tileRowsMax
 	x          []byte // [rows], stride bytes apart, each segments*segment codes
@@ -61,16 +61,16 @@ func newTile(w *Matrix, blocks bool) tile {
 // the next panel each, so that memory is at work while the others have their codes
 // in the cache. A tile alone asks for its own codes a little earlier, which helped
 // in measurements unless it has few rows of w8: those wait for memory anyway.
-func (t *tile) lookAhead(i, tiles int, last bool) {
-	t.ahead, t.pace = 0, 0
+func (t *tile) lookAhead(i, tiles int, next []byte) {
+	t.ahead, t.pace = nil, 0
 	switch {
 	case tiles == 1 && (t.zero == 8 || t.rows > 4):
-		t.ahead, t.pace = 8192, blockBytes
-	case tiles == 1 || last:
+		t.ahead, t.pace = t.codes[min(8192, len(t.codes)):], blockBytes
+	case tiles == 1:
 	case i == 0:
-		t.ahead, t.pace = len(t.codes), blockBytes/2
+		t.ahead, t.pace = next, blockBytes/2
 	case i == (tiles+1)/2:
-		t.ahead, t.pace = len(t.codes)+len(t.codes)/2, blockBytes/2
+		t.ahead, t.pace = next[len(next)/2:], blockBytes/2
 	}
 }
 

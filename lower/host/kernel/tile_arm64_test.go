@@ -31,10 +31,10 @@ func TestTileUnpacked(t *testing.T) {
 				}
 				w := packOf(t, m)
 				want, got := filled(rows*stride, canary), filled(rows*stride, canary)
-				plain.MulA8(w, want, stride, x, blocks, rows, 0, 1)
+				plain.MulA8(w, want, stride, A8{Data: x, Rows: rows, Blocks: blocks}, 0, 1)
 				a := newTile(w, blocks)
 				a.rows, a.x, a.dst, a.dstStride = rows, x, got, 4*stride
-				a.codes, a.scales = w.panel(0), w.panelScales(0)
+				a.codes, a.scales = w.Panel(0), w.panelScales(0)
 				require.True(t, a.unpackable(), "%s[%d] blocks=%v", d, k, blocks)
 				s.tile.mulUnpacked(&a)
 				require.Equal(t, want, got, "%s: %s[%d] blocks=%v, %d rows", s, d, k, blocks, rows)

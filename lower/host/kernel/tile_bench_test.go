@@ -34,7 +34,7 @@ func BenchmarkTile(b *testing.B) {
 						for range max(1, 64/rows) {
 							w.Data = weights[at:][:len(one.Data)]
 							at = (at + len(one.Data)) % len(weights)
-							s.MulA8(&w, dst, n, x, false, rows, 0, w.Panels())
+							s.MulA8(&w, dst, n, A8{Data: x, Rows: rows}, 0, w.Panels())
 						}
 						best = min(best, time.Since(start))
 					}

@@ -81,7 +81,7 @@ func TestTileExact(t *testing.T) {
 			m, x := exact(d, n, k, rows, blocks)
 			w, stride := packOf(t, m), n+3
 			dst := filled(rows*stride, canary)
-			s.MulA8(w, dst, stride, x, blocks, rows, 0, w.Panels())
+			s.MulA8(w, dst, stride, A8{Data: x, Rows: rows, Blocks: blocks}, 0, w.Panels())
 			for i := range dst {
 				r, c, want := i/stride, i%stride, float32(canary)
 				if c < n {
@@ -102,8 +102,8 @@ func TestTileRounding(t *testing.T) {
 	eachTile(func(s *Set, d ir.DType, blocks bool) {
 		w, x := packed(t, d, n, k), quantized(t, rows, k, blocks)
 		got, want := make([]float32, rows*n), make([]float32, rows*n)
-		s.MulA8(w, got, n, x, blocks, rows, 0, w.Panels())
-		plain.MulA8(w, want, n, x, blocks, rows, 0, w.Panels())
+		s.MulA8(w, got, n, A8{Data: x, Rows: rows, Blocks: blocks}, 0, w.Panels())
+		plain.MulA8(w, want, n, A8{Data: x, Rows: rows, Blocks: blocks}, 0, w.Panels())
 		segments := newTile(w, blocks).segments
 		top := float32(0)
 		for _, v := range want {
@@ -131,7 +131,7 @@ func TestTileSplits(t *testing.T) {
 		}
 		w := packOf(t, m)
 		mul := func(dst []float32, r0, r1, p0, p1 int) {
-			s.MulA8(w, dst[r0*n:], n, x[r0*a8RowBytes(k, blocks):], blocks, r1-r0, p0, p1)
+			s.MulA8(w, dst[r0*n:], n, A8{Data: x[r0*a8RowBytes(k, blocks):], Rows: r1 - r0, Blocks: blocks}, p0, p1)
 		}
 		want := make([]float32, rows*n)
 		mul(want, 0, rows, 0, 2)
@@ -143,6 +143,28 @@ func TestTileSplits(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got, "%s: %s blocks=%v in runs of %d rows and %d panels", s, d, blocks, split[0], split[1])
+		}
+	})
+}
+
+// TestSumA8 has sums that were made before, as many products may share, and
+// another matrix that comes next: the product is the same.
+func TestSumA8(t *testing.T) {
+	const n, k = 70, 384
+	eachTile(func(s *Set, d ir.DType, blocks bool) {
+		w := packed(t, d, n, k)
+		for _, rows := range []int{1, 3, 4, 9, 50} {
+			x := A8{Data: quantized(t, rows, k, blocks), Rows: rows, Blocks: blocks}
+			got, want := make([]float32, rows*n), make([]float32, rows*n)
+			s.MulA8(w, want, n, x, 0, w.Panels())
+			x.Sums = make([]int32, SumCount(w, blocks, rows)+1)
+			x.Sums[len(x.Sums)-1] = 12345
+			s.SumA8(x.Sums, w, x)
+			require.EqualValues(t, 12345, x.Sums[len(x.Sums)-1], "%s: %s blocks=%v, %d rows: what lies behind the sums", s, d, blocks, rows)
+			before := *w
+			before.Next = packed(t, d, n, k).Panel(1)
+			s.MulA8(&before, got, n, x, 0, w.Panels())
+			require.Equal(t, want, got, "%s: %s blocks=%v, %d rows", s, d, blocks, rows)
 		}
 	})
 }
@@ -170,7 +192,7 @@ func TestTileExtremes(t *testing.T) {
 				m.Scale[i] = quant.F16(1)
 			}
 			w, dst := packOf(t, m), make([]float32, 2)
-			s.MulA8(w, dst, 1, x, blocks, 2, 0, 1)
+			s.MulA8(w, dst, 1, A8{Data: x, Rows: 2, Blocks: blocks}, 0, 1)
 			for r, got := range dst {
 				if want := naiveA8(m, x, blocks, r, 0); got != want {
 					t.Errorf("%s: %s of %d blocks=%v row %d is %g, want %g", s, d, q, blocks, r, got, want)
@@ -263,7 +285,7 @@ func TestTileNoAllocation(t *testing.T) {
 	const n, k, rows = 40, 384, 9
 	eachTile(func(s *Set, d ir.DType, blocks bool) {
 		w, x, dst := packed(t, d, n, k), quantized(t, rows, k, blocks), make([]float32, rows*n)
-		if got := testing.AllocsPerRun(5, func() { s.MulA8(w, dst, n, x, blocks, rows, 0, w.Panels()) }); got != 0 {
+		if got := testing.AllocsPerRun(5, func() { s.MulA8(w, dst, n, A8{Data: x, Rows: rows, Blocks: blocks}, 0, w.Panels()) }); got != 0 {
 			t.Errorf("%s: MulA8 of %s blocks=%v allocates %v times a call, want 0", s, d, blocks, got)
 		}
 	})

@@ -85,7 +85,6 @@ func (t avx512Tile) start() {
 	t.op("ADDQ SI, R12")
 	t.op("MOVQ tile_codes(AX), CX")
 	t.op("MOVQ tile_ahead(AX), R11")
-	t.op("ADDQ CX, R11")
 	t.op("MOVQ tile_scales(AX), DX")
 	t.op("MOVQ tile_corr(AX), R8")
 	t.op("MOVQ tile_segments(AX), R9")

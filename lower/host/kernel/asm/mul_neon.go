@@ -20,6 +20,7 @@ func mulARM64(s *source) {
 	unpacked.function("I8MM", 3, 6, func(t *armTile) armSums { return matrixSums{t, "SMMLA"} })
 	unpacked.function("DotProd", 3, 6, sdotSums)
 	sumsNeon(s)
+	pause(s, "YIELD")
 	peakARM64(s, "I8MM", "USMMLA", func(sum int) { s.word("USMMLA", sum, 30, 31) })
 	peakARM64(s, "DotProd", "SDOT", func(sum int) { s.laneWord("SDOT", sum, 30, 31, sum%4) })
 	peakARM64(s, "Neon", "SMLAL", func(sum int) { s.word([]string{"SMLAL", "SMLAL2"}[sum%2], sum, 30, 31) })

@@ -10,6 +10,7 @@ func mulAMD64(s *source) {
 	}
 	sumsAVX2(s)
 	peaks(s)
+	pause(s, "PAUSE")
 }
 
 // tileParam is the argument of all tile functions. Fields are read from AX.
@@ -57,4 +58,11 @@ func peaks(s *source) {
 			s.op("VPADDW Y13, Y%d, Y%d", i, i)
 		}
 	})
+}
+
+// pause writes the function that tells the processor that a thread looks for work.
+func pause(s *source, instruction string) {
+	s.function("pause", "takes a moment in which other threads of the core have it for themselves.")
+	s.op(instruction)
+	s.op("RET")
 }

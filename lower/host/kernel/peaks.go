@@ -2,7 +2,7 @@ package kernel
 
 import "time"
 
-// Peaks measures, in some milliseconds, how many operations a thread can do at
+// Peaks measures, in a fifth of a second, how many operations a thread can do at
 // most, in 10^9 a second (a multiply-add is two): int8, bfloat16 and float32. That
 // is what MulA8, MulF32 and Attend would do were their operands always in registers.
 // Each is 0 for plain Go, and where there is no such instruction.
@@ -29,11 +29,12 @@ func (s *Set) peakF32() float64 {
 	return peak(s.fma.peakFMA)
 }
 
-// peak runs n steps of a loop a few times; the loop returns the operations of a step.
+// peak runs a loop again and again, since other work on the machine slows most of
+// them; loop(n) takes n steps, and returns the operations of one.
 func peak(loop func(n int) int) float64 {
-	const n, tries = 20000, 40
+	const n, long = 20000, 60 * time.Millisecond
 	best := 0.0
-	for range tries {
+	for begun := time.Now(); time.Since(begun) < long; {
 		start := time.Now()
 		ops := n * loop(n)
 		best = max(best, float64(ops)/float64(time.Since(start).Nanoseconds()))

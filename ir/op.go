@@ -104,25 +104,6 @@ var attrKinds = map[reflect.Type]bool{
 	reflect.TypeFor[[]Dim]():   true,
 }
 
-type attrField struct {
-	name     string
-	value    reflect.Value
-	omitzero bool
-}
-
-// attrFields lists the fields of an attribute, those of embedded structs too.
-func attrFields(v reflect.Value) []attrField {
-	var fields []attrField
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous {
-			fields = append(fields, attrFields(v.Field(i))...)
-		} else {
-			fields = append(fields, attrField{strings.ToLower(f.Name), v.Field(i), f.Tag.Get("ir") == "omitzero"})
-		}
-	}
-	return fields
-}
-
 // checkOperands checks args against the letters of Operands.
 func (o *Op) checkOperands(args []Type) error {
 	if o.Operands == "*" {

@@ -2,8 +2,6 @@ package ir
 
 import (
 	"fmt"
-	"reflect"
-	"strconv"
 	"strings"
 )
 
@@ -62,12 +60,8 @@ func (v *Value) line() string {
 		s += ":" + v.Name
 	}
 	s += " = " + v.Op.Name + refs(v.Args)
-	if v.Attr != nil {
-		for _, f := range attrFields(reflect.ValueOf(v.Attr)) {
-			if !f.omitzero || !f.value.IsZero() {
-				s += " " + f.name + "=" + formatField(f.value)
-			}
-		}
+	for _, f := range v.Fields() {
+		s += " " + f.String()
 	}
 	s += " : " + v.Type.String()
 	if v.Slot != 0 {
@@ -77,15 +71,4 @@ func (v *Value) line() string {
 		s += " from " + v.Origin
 	}
 	return s
-}
-
-func formatField(f reflect.Value) string {
-	switch x := f.Interface().(type) {
-	case float64:
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	case []Dim:
-		return dimsString(x)
-	default:
-		return fmt.Sprint(x)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -54,7 +55,7 @@ func (l Line) of(calls, rows int, more float64) time.Duration {
 
 // Key names a package in a folder on this machine, and how it is run: with so many threads, and what else the caller says.
 func Key(dir string, threads int, how string) (string, error) {
-	manifest, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+	manifest, err := readFile(filepath.Join(dir, layout.ManifestName), layout.MaxManifest)
 	if err != nil {
 		return "", err
 	}
@@ -78,13 +79,30 @@ func file(key string) (string, error) {
 	return filepath.Join(dir, "estream", fmt.Sprintf("profile-%x.json", sha256.Sum256([]byte(key)))), nil
 }
 
-// Load returns the profile of a key that was kept, nil where there is none.
+// maxProfile is how many bytes a profile that was kept may have; they have some thousands.
+const maxProfile = 1 << 20
+
+// readFile reads a file of at most most bytes.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it is only read
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s: longer than %d bytes, the most that is read", path, most)
+	}
+	return text, err
+}
+
+// Load returns the profile of a key that was kept, nil where there is none, or what is there is none.
 func Load(key string) *Profile {
 	path, err := file(key)
 	if err != nil {
 		return nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path, maxProfile)
 	p := new(Profile)
 	if err != nil || json.Unmarshal(text, p) != nil || p.Key != key {
 		return nil

@@ -168,6 +168,33 @@ async function binding(context, { dir, file }) {
     await end();
 }
 
+// A table that scrolls sideways is shaded at an edge that hides more, and there alone.
+async function shaded(context, file, scheme) {
+    const { tab, end } = await show(context, file, 390, scheme);
+    let over = 0;
+    for (const box of await tab.locator('.scroll:visible, #callee').all()) {
+        const hides = await box.evaluate((e) => (e.scrollIntoView({ block: 'center' }), e.scrollWidth - e.clientWidth));
+        const { x, y, width, height } = await box.boundingBox();
+        const strip = (x) => tab.screenshot({ clip: { x, y: y + height / 2 - 10, width: 12, height: 20 } });
+        const shades = async (from) => {
+            await box.evaluate((e, from) => { e.scrollLeft = from; }, from);
+            const edges = [x + 2, x + width - 14], seen = [await strip(edges[0]), await strip(edges[1])];
+            await box.evaluate((e) => e.style.setProperty('--edge', 'transparent'));
+            const plain = [await strip(edges[0]), await strip(edges[1])];
+            await box.evaluate((e) => e.style.removeProperty('--edge'));
+            return seen.map((s, i) => !s.equals(plain[i]));
+        };
+        const what = `${file} ${scheme}: ${(await box.innerText()).slice(0, 40)}`;
+        assert.deepEqual(await shades(0), [false, hides > 0], what);
+        if (hides === 0) continue;
+        over++;
+        assert.deepEqual(await shades(hides), [true, false], what);
+        if (hides > 60) assert.deepEqual(await shades(hides / 2), [true, true], what);
+    }
+    assert(over > 0, `${file}: no table scrolls`);
+    await end();
+}
+
 // The switch goes from the system's scheme to light and dark.
 async function theme(context, file) {
     const { tab, end } = await show(context, file);
@@ -195,6 +222,7 @@ try {
     await folding(context, qwen3);
     for (const p of tiny.slice(0, 3)) await binding(context, p);
     await theme(context, qwen3);
+    for (const scheme of ['light', 'dark']) for (const file of [qwen3, tiny[0].file]) await shaded(context, file, scheme);
 } finally {
     await context.close();
     fs.rmSync(scratch, { recursive: true });

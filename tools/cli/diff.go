@@ -88,12 +88,12 @@ func (a *App) compare(ctx context.Context, f diffFlags, pathA, pathB string) err
 	if err != nil {
 		return err
 	}
-	left, err := a.side(ctx, pathA)
+	left, err := until(ctx, func() (diff.Side, error) { return a.side(ctx, pathA) })
 	if err != nil {
 		return err
 	}
 	defer closeSide(left)
-	right, err := a.side(ctx, pathB)
+	right, err := until(ctx, func() (diff.Side, error) { return a.side(ctx, pathB) })
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *App) compare(ctx context.Context, f diffFlags, pathA, pathB string) err
 	bar := a.progress("comparing")
 	o.Progress = func(done, total int64) { bar.update(4*done, 4*total) } // as f32
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(pack.Memory))        // blocks of weights become garbage fast
-	r, err := diff.Run(ctx, left, right, o)
+	r, err := until(ctx, func() (*diff.Report, error) { return diff.Run(ctx, left, right, o) })
 	bar.end()
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (a *App) side(ctx context.Context, path string) (diff.Side, error) {
 	if _, err := os.Stat(filepath.Join(path, layout.ManifestName)); st.IsDir() && err == nil {
 		return a.packageSide(path, ops)
 	}
-	if st.Mode().IsRegular() && !slices.ContainsFunc(a.Formats, func(f checkpoint.Format) bool { return f.Match(path) }) {
+	if !st.IsDir() && !a.isCheckpoint(path) {
 		return graphsSide(ctx, path, ops)
 	}
 	return a.checkpointSide(path)
@@ -228,7 +228,10 @@ func graphsSide(ctx context.Context, path string, ops ir.Ops) (diff.Side, error)
 	if bytes.IndexByte(text, 0) >= 0 {
 		return s, fmt.Errorf("%s is neither a package, nor a checkpoint, nor IR text", path)
 	}
-	if s.Module, err = ir.Parse(string(text), ops); err != nil {
+	if s.Module, err = ir.Parse(string(text), ops); err == nil && len(s.Module.Graphs) == 0 {
+		err = errors.New("no graph")
+	}
+	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil

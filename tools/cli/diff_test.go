@@ -61,6 +61,8 @@ func TestDiffTrouble(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("graph g\n  what is this\n"), 0o666))
 	binary := filepath.Join(t.TempDir(), "a.bin")
 	require.NoError(t, os.WriteFile(binary, []byte{1, 0, 2}, 0o666))
+	empty := filepath.Join(t.TempDir(), "empty.ir")
+	require.NoError(t, os.WriteFile(empty, nil, 0o666))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -68,6 +70,7 @@ func TestDiffTrouble(t *testing.T) {
 		{[]string{dir}, "accepts 2 arg(s), received 1"},
 		{[]string{dir, nowhere}, "nowhere"},
 		{[]string{dir, text}, "ir.txt: ir text, line 2"},
+		{[]string{dir, empty}, "empty.ir: no graph"},
 		{[]string{dir, binary}, "a.bin is neither a package, nor a checkpoint, nor IR text"},
 		{[]string{dir, t.TempDir()}, "safetensors"},
 		{[]string{"--only", "logits", dir, dir}, `unknown --only "logits": use config, graphs, weights`},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"path/filepath"
 	"strings"
@@ -24,9 +25,9 @@ func (a *App) exportCommand() *cobra.Command {
 		Use:   "export [flags] MODULE",
 		Short: "Write a model's graphs for other programs",
 		Long: `Export writes the graphs of a module, without its weights, as a drawing, as data or
-for viewers of networks. MODULE is a package, a file of IR text, or a config.json or
-the folder that it is in, of which the family builds the module; - is IR text on
-stdin. Of a package it is what the package stores; pipe from estream opt to see it
+for viewers of networks. MODULE is a package, a file of IR text, or a config.json, the
+folder that it is in or a GGUF file, of which the family builds the module; - is IR
+text on stdin. Of a package it is what the package stores; pipe from estream opt to see it
 after other passes.
 
 Formats:
@@ -52,7 +53,7 @@ Formats:
 		if err != nil {
 			return err
 		}
-		return a.export(format, f, args[0], m)
+		return a.export(cmd.Context(), format, f, args[0], m)
 	}
 	return cmd
 }
@@ -74,15 +75,7 @@ func exportTable() string {
 }
 
 // export writes m, which was read from path.
-func (a *App) export(format export.Format, f exportFlags, path string, m *ir.Module) error {
-	model := export.Model{Name: moduleName(path), Module: m}
-	if f.output == "" {
-		w, err := a.exportTo(format)
-		if err != nil {
-			return err
-		}
-		return format.Write(w, model)
-	}
+func (a *App) export(ctx context.Context, format export.Format, f exportFlags, path string, m *ir.Module) error {
 	var pkgs []string
 	if isFolder(path) {
 		pkgs = append(pkgs, path)
@@ -92,11 +85,19 @@ func (a *App) export(format export.Format, f exportFlags, path string, m *ir.Mod
 		return err
 	}
 	defer out.discard()
-	var data bytes.Buffer
-	if err := format.Write(&data, model); err != nil {
+	w, err := a.exportTo(format, out)
+	if err != nil {
 		return err
 	}
-	if _, err := out.f.Write(data.Bytes()); err != nil {
+	data, err := until(ctx, func() ([]byte, error) {
+		var b bytes.Buffer
+		err := format.Write(&b, export.Model{Name: moduleName(path), Module: m})
+		return b.Bytes(), err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil || out == nil {
 		return err
 	}
 	if err := out.finish(); err != nil {
@@ -104,13 +105,17 @@ func (a *App) export(format export.Format, f exportFlags, path string, m *ir.Mod
 	}
 	if f.asJSON {
 		graphs, values := extent(m)
-		return a.printJSON(map[string]any{"file": f.output, "format": format.Name, "bytes": data.Len(), "graphs": graphs, "values": values})
+		return a.printJSON(map[string]any{"file": f.output, "format": format.Name, "bytes": len(data), "graphs": graphs, "values": values})
 	}
 	return nil
 }
 
-// exportTo returns stdout: text as a terminal may show it, other bytes as they are.
-func (a *App) exportTo(format export.Format) (io.Writer, error) {
+// exportTo returns out's file, or, without one, stdout: text as a terminal may show it,
+// other bytes as they are.
+func (a *App) exportTo(format export.Format, out *output) (io.Writer, error) {
+	if out != nil {
+		return out.f, nil
+	}
 	p, ok := a.Stdout.(*printer)
 	if !format.Binary || !ok {
 		return a.Stdout, nil

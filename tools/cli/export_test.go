@@ -26,6 +26,7 @@ func TestExport(t *testing.T) {
 		require.Equal(t, map[string]any{"file": path, "format": format, "bytes": float64(len(data)), "graphs": 9.0, "values": 76.0}, v)
 	}
 	require.Contains(t, ok(t, "export", tiny).out, "digraph \"olmoe\" {\n")
+	require.Contains(t, ok(t, "export", "../../testdata/gguf/qwen3_moe-tiny-Q8_0.gguf").out, "digraph \"qwen3_moe-tiny-Q8_0\" {\n")
 	require.Contains(t, given(t, irFile(t, silu), "export", "-").out, "digraph \"stdin\" {\n")
 }
 

@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"estream/pager/layout"
 	"estream/passes"
@@ -43,7 +44,7 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 	f.StringVar(&html, "html", "", "write a page to look at into this file")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := w.check(); err != nil {
+		if err := errors.Join(w.check(), oneView(f)); err != nil {
 			return err
 		}
 		if w.on {
@@ -52,22 +53,44 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		if is, err := a.inspectCompiled(args[0], asJSON, records); is {
 			return err
 		}
-		m, err := a.look(cmd.Context(), args[0])
+		ctx := cmd.Context()
+		m, err := until(ctx, func() (*runtime.Model, error) { return a.look(ctx, args[0]) })
+		if errors.Is(err, layout.ErrNotPackage) && a.matches(args[0]) {
+			return fmt.Errorf("%s is a checkpoint, of which inspect shows --weights alone; estream pack makes a package of it, and estream synth --dry-run --html FILE --config config.json the page that this would have: %w", args[0], layout.ErrNotPackage)
+		}
 		if err != nil {
 			return err
 		}
 		defer m.Close()
 		switch {
 		case html != "":
-			return a.inspectHTML(m, args[0], html)
+			return a.inspectHTML(ctx, m, args[0], html)
 		case asJSON:
 			return a.inspectJSON(m)
 		case ir || legal || graph != "":
 			return a.printGraphs(m, legal, graph)
 		}
-		return a.inspect(cmd.Context(), m, records)
+		return a.inspect(m, records)
 	}
 	return cmd
+}
+
+// oneView refuses flags of which one would be passed over.
+func oneView(f *pflag.FlagSet) error {
+	first := ""
+	for _, name := range []string{"weights", "html", "ir", "legal", "graph", "records"} {
+		switch graphs := name == "graph" && (first == "ir" || first == "legal"); {
+		case !f.Changed(name) || graphs:
+		case first != "":
+			return usagef("--%s and --%s show different things: give one", first, name)
+		default:
+			first = name
+		}
+	}
+	if f.Changed("html") && f.Changed("json") {
+		return usagef("--html writes a page, and nothing is printed: leave --json out")
+	}
+	return nil
 }
 
 func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
@@ -88,7 +111,7 @@ func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
 	return fmt.Errorf("the package has no graph %q: see estream inspect --ir", name)
 }
 
-func (a *App) inspect(_ context.Context, m *runtime.Model, records bool) error {
+func (a *App) inspect(m *runtime.Model, records bool) error {
 	man := m.Manifest()
 	c, err := a.census(m)
 	if err != nil {

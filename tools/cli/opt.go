@@ -26,9 +26,9 @@ func (a *App) optCommand() *cobra.Command {
 		Use:   "opt [flags] [MODULE]",
 		Short: "Run passes on IR text and print what they leave",
 		Long: `Opt runs passes of the compiler on a module and prints the module as IR text.
-MODULE is a file of IR text, a package, or a config.json or the folder that it is
-in, of which the family builds the module; without it, or as -, IR text is read
-from stdin.
+MODULE is a file of IR text, a package, or a config.json, the folder that it is in
+or a GGUF file, of which the family builds the module; without it, or as -, IR text
+is read from stdin.
 
 The passes are those of --list unless --passes names others, in the order named;
 "pack" stands for those from a family's module to a package's, "open" for those

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -22,8 +23,13 @@ import (
 const maxText = 256 << 20
 
 // module reads the module that an argument names: "-" is IR text on stdin; else a
-// package, a config.json or the folder that it is in, or a file of IR text.
+// package, a config.json or the folder that it is in, a checkpoint that is a file, or a
+// file of IR text.
 func (a *App) module(ctx context.Context, stdin io.Reader, path string) (*ir.Module, error) {
+	return until(ctx, func() (*ir.Module, error) { return a.readModule(ctx, stdin, path) })
+}
+
+func (a *App) readModule(ctx context.Context, stdin io.Reader, path string) (*ir.Module, error) {
 	if path == "-" {
 		if f, ok := stdin.(*os.File); ok && isTerminal(f) {
 			return nil, usagef("name a module, or give IR text on stdin")
@@ -35,6 +41,8 @@ func (a *App) module(ctx context.Context, stdin io.Reader, path string) (*ir.Mod
 		return a.folderModule(path)
 	case strings.EqualFold(filepath.Ext(path), ".json"):
 		return a.configModule(path)
+	case a.isCheckpoint(path):
+		return a.checkpointModule(path)
 	}
 	return a.parse(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 }
@@ -107,6 +115,32 @@ func (a *App) configModule(path string) (*ir.Module, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// isCheckpoint reports whether path is a file of a format of checkpoints. A pipe is none:
+// looking would take what is in it.
+func (a *App) isCheckpoint(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && a.matches(path)
+}
+
+// matches reports whether a file or folder is of a format of checkpoints.
+func (a *App) matches(path string) bool {
+	return slices.ContainsFunc(a.Formats, func(f checkpoint.Format) bool { return f.Match(path) })
+}
+
+// checkpointModule builds the module of a checkpoint that is a file with a config in it.
+func (a *App) checkpointModule(path string) (*ir.Module, error) {
+	c, err := checkpoint.Open(path, checkpoint.Options{}, a.Formats...)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() // it is only read
+	m, err := models.Open(c, a.Families)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m.Module()
 }
 
 func (a *App) build(config []byte) (*ir.Module, error) {

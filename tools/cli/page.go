@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 const pageTokens = 512
 
 // inspectHTML writes the page of the open package in dir into file.
-func (a *App) inspectHTML(m *runtime.Model, dir, file string) error {
+func (a *App) inspectHTML(ctx context.Context, m *runtime.Model, dir, file string) error {
 	c, err := a.census(m)
 	if err != nil {
 		return err
@@ -31,11 +32,11 @@ func (a *App) inspectHTML(m *runtime.Model, dir, file string) error {
 		return err
 	}
 	s.Name, s.Plan = baseName(dir), &plan
-	return a.writePage(s, file, dir)
+	return a.writePage(ctx, s, file, dir)
 }
 
 // plannedHTML writes the page of a package that synth or pack would make of a config.
-func (a *App) plannedHTML(plan *pack.Forecast, config, file string) error {
+func (a *App) plannedHTML(ctx context.Context, plan *pack.Forecast, config, file string) error {
 	s, err := a.pageOf(plan.Manifest, &plan.Census, plan.Vocab)
 	if err != nil {
 		return err
@@ -44,7 +45,7 @@ func (a *App) plannedHTML(plan *pack.Forecast, config, file string) error {
 	if s.Name == "config.json" {
 		s.Name = baseName(filepath.Dir(config))
 	}
-	return a.writePage(s, file)
+	return a.writePage(ctx, s, file)
 }
 
 // pageOf is what a page of a manifest shows, but for its name.
@@ -78,13 +79,13 @@ func (a *App) namedPacking(name string) (lower.Packing, error) {
 }
 
 // writePage writes a page into a file that lies in none of the packages.
-func (a *App) writePage(s page.Source, file string, pkgs ...string) error {
+func (a *App) writePage(ctx context.Context, s page.Source, file string, pkgs ...string) error {
 	out, err := newOutput("html", file, pkgs...)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	if err := page.Write(out.f, s); err != nil {
+	if _, err := until(ctx, func() (page.Source, error) { return s, page.Write(out.f, s) }); err != nil {
 		return err
 	}
 	return out.finish()

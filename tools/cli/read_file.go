@@ -17,24 +17,9 @@ func readFile(ctx context.Context, path string, most int64) ([]byte, error) {
 }
 
 // readAll reads what open opens and closes it. Opening and reading cannot be stopped
-// where a pipe's writer stays away: they then go on, to no end, as long as the
-// program.
+// where a pipe's writer stays away.
 func readAll(ctx context.Context, name string, most int64, open func() (io.ReadCloser, error)) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := readMost(name, most, open)
-		done <- result{data, err}
-	}()
-	select {
-	case r := <-done:
-		return r.data, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return until(ctx, func() ([]byte, error) { return readMost(name, most, open) })
 }
 
 func readMost(name string, most int64, open func() (io.ReadCloser, error)) ([]byte, error) {

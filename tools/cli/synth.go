@@ -131,7 +131,7 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 	if err := errors.Join(checkSizes(o), a.packFor(&o)); err != nil {
 		return err
 	}
-	plan, err := synth.Plan(ctx, f.config, f.seed, o)
+	plan, err := until(ctx, func() (*pack.Forecast, error) { return synth.Plan(ctx, f.config, f.seed, o) })
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 		total += f.Size
 	}
 	if f.html != "" {
-		if err := a.plannedHTML(plan, f.config, f.html); err != nil {
+		if err := a.plannedHTML(ctx, plan, f.config, f.html); err != nil {
 			return err
 		}
 	}

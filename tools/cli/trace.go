@@ -60,7 +60,7 @@ and a colour for each layer; --layers draws a part of the run.`,
 					return usagef("%s is a trace: --%s is for a package", args[0], name)
 				}
 			}
-			return a.traceFile(f, args[0])
+			return a.traceFile(cmd.Context(), f, args[0])
 		}
 		if given := len(args) - 1 + count(f.tokens != ""); given != 1 {
 			if _, err := os.Stat(args[0]); err != nil {
@@ -74,7 +74,7 @@ and a colour for each layer; --layers draws a part of the run.`,
 }
 
 // traceFile shows a trace that was written before.
-func (a *App) traceFile(f traceFlags, path string) error {
+func (a *App) traceFile(ctx context.Context, f traceFlags, path string) error {
 	outs, err := f.open(nil)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (a *App) traceFile(f traceFlags, path string) error {
 		return err
 	}
 	defer in.Close()
-	return a.showTrace(f, outs, in, path)
+	return a.showTrace(ctx, f, outs, in, path)
 }
 
 // traceRun runs a prompt; its trace is in a file, so that it takes no memory of the
@@ -112,7 +112,7 @@ func (a *App) traceRun(ctx context.Context, f traceFlags, args []string) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return a.showTrace(f, outs, file, args[0])
+	return a.showTrace(ctx, f, outs, file, args[0])
 }
 
 // traced runs a prompt for what its hooks are told.
@@ -137,21 +137,13 @@ func (a *App) traced(ctx context.Context, f runFlags, args []string) error {
 }
 
 // showTrace writes what was asked for of a trace, and prints its summary.
-func (a *App) showTrace(f traceFlags, outs traceOutputs, in io.ReadSeeker, what string) error {
-	t, err := trace.Read(bufio.NewReaderSize(in, 1<<16))
+func (a *App) showTrace(ctx context.Context, f traceFlags, outs traceOutputs, in io.ReadSeeker, what string) error {
+	s, err := until(ctx, func() (trace.Summary, error) { return f.draw(outs, in, what) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return err
 	}
-	from, to := t.Span()
-	if f.layers != "" {
-		if from, to, err = f.window(t); err != nil {
-			return err
-		}
-	}
-	s := t.Summarize()
-	title := fmt.Sprintf("%s, %s: %.3f s; reading %s, computing %s, waiting %s", filepath.Base(what), s.Tokens, s.Total.Seconds(), percent(s.Reading, s.Total), percent(s.Compute, s.Total), percent(s.Waiting, s.Total))
 	for _, o := range outs {
-		if err := o.put(t, in, title, from, to); err != nil {
+		if err := o.finish(); err != nil {
 			return err
 		}
 	}
@@ -159,6 +151,28 @@ func (a *App) showTrace(f traceFlags, outs traceOutputs, in io.ReadSeeker, what 
 		return a.printJSON(summaryJSON(s, f.waits))
 	}
 	return a.printSummary(s, f.waits)
+}
+
+// draw writes the timeline of a trace into files, and sums it up.
+func (f traceFlags) draw(outs traceOutputs, in io.ReadSeeker, what string) (s trace.Summary, err error) {
+	t, err := trace.Read(bufio.NewReaderSize(in, 1<<16))
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", what, err)
+	}
+	from, to := t.Span()
+	if f.layers != "" {
+		if from, to, err = f.window(t); err != nil {
+			return s, err
+		}
+	}
+	s = t.Summarize()
+	title := fmt.Sprintf("%s, %s: %.3f s; reading %s, computing %s, waiting %s", filepath.Base(what), s.Tokens, s.Total.Seconds(), percent(s.Reading, s.Total), percent(s.Compute, s.Total), percent(s.Waiting, s.Total))
+	for _, o := range outs {
+		if err := o.write(t, in, title, from, to); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // window is the time of the layers asked for.
@@ -216,20 +230,15 @@ func (outs traceOutputs) discard() {
 	}
 }
 
-// put writes the timeline as the file's name says, and puts the file in its place.
-func (o traceOutput) put(t *trace.Timeline, in io.ReadSeeker, title string, from, to time.Duration) error {
+// write writes the timeline as the file's name says.
+func (o traceOutput) write(t *trace.Timeline, in io.ReadSeeker, title string, from, to time.Duration) error {
 	if o.svg {
 		w := bufio.NewWriter(o.f)
-		if err := errors.Join(t.SVG(w, title, from, to), w.Flush()); err != nil {
-			return err
-		}
-		return o.finish()
+		return errors.Join(t.SVG(w, title, from, to), w.Flush())
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := io.Copy(o.f, in); err != nil {
-		return err
-	}
-	return o.finish()
+	_, err := io.Copy(o.f, in)
+	return err
 }

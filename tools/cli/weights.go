@@ -13,6 +13,7 @@ import (
 
 	"estream/ir"
 	"estream/tools/calibrate"
+	"estream/tools/diff"
 	"estream/tools/pack"
 	"estream/tools/weights"
 )
@@ -51,7 +52,7 @@ func (a *App) inspectWeights(ctx context.Context, path string, f weightsFlags, a
 			return err
 		}
 	}
-	s, err := a.side(ctx, path)
+	s, err := until(ctx, func() (diff.Side, error) { return a.side(ctx, path) })
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,8 @@ func (a *App) inspectWeights(ctx context.Context, path string, f weightsFlags, a
 	}
 	bar := a.progress("measuring")
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(pack.Memory)) // blocks of weights become garbage fast
-	r, err := weights.Measure(ctx, s.Weights, weights.Options{Layers: layers, Sample: f.sample, Progress: func(done, total int64) { bar.update(4*done, 4*total) }})
+	o := weights.Options{Layers: layers, Sample: f.sample, Progress: func(done, total int64) { bar.update(4*done, 4*total) }}
+	r, err := until(ctx, func() (*weights.Report, error) { return weights.Measure(ctx, s.Weights, o) })
 	bar.end()
 	if err != nil {
 		return err

@@ -57,5 +57,5 @@ func TestWeightsFlags(t *testing.T) {
 	}
 	var usage usageError
 	require.ErrorAs(t, Default().inspectWeights(t.Context(), "../../testdata/olmoe", weightsFlags{layers: []string{"x"}}, false), &usage)
-	require.ErrorContains(t, Default().inspectWeights(t.Context(), "../../testdata/olmoe", weightsFlags{layers: []string{"9"}}, false), "no weights of such a layer")
+	require.ErrorContains(t, Default().inspectWeights(t.Context(), "../../testdata/olmoe", weightsFlags{layers: []string{"9"}}, false), "no weights of layer 9: the last that has some is 2")
 }

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"estream/ir"
@@ -94,14 +93,14 @@ func lines(g *ir.Graph) []line {
 }
 
 func listed(out []line, g *ir.Graph, indent string) []line {
-	seen, label := map[*ir.Op]int{}, map[string]string{}
+	seen, label := map[*ir.Op]int{}, map[*ir.Value]string{}
 	for _, v := range g.Values {
 		name := v.Name
 		if name == "" {
 			seen[v.Op]++
 			name = fmt.Sprintf("(%s %d)", v.Op.Name, seen[v.Op])
 		}
-		label[v.String()] = name
+		label[v] = name
 		out = append(out, line{indent + name, indent + name + " = " + computed(v, label)})
 		if v.Body != nil {
 			out = listed(out, v.Body, indent+"  ")
@@ -109,21 +108,22 @@ func listed(out []line, g *ir.Graph, indent string) []line {
 	}
 	text := "return"
 	for _, v := range g.Outputs {
-		text += " " + label[v.String()]
+		text += " " + label[v]
 	}
 	return append(out, line{indent + "return", indent + text})
 }
 
-var (
-	operand = regexp.MustCompile(`%\d+`)
-	offset  = regexp.MustCompile(` offset=\d+`) // where a weight lies says nothing of the model
-)
-
-// computed is a value as text, from its op on, operands by their labels.
-func computed(v *ir.Value, label map[string]string) string {
-	c := *v
-	c.Body, c.Origin, c.Slot = nil, "", 0
-	_, text, _ := strings.Cut((&ir.Graph{Values: []*ir.Value{&c}}).String(), " = ")
-	text, _, _ = strings.Cut(text, "\n")
-	return operand.ReplaceAllStringFunc(offset.ReplaceAllString(text, ""), func(id string) string { return label[id] })
+// computed is a value as text, from its op on, operands by their labels. Where a weight
+// lies says nothing of the model.
+func computed(v *ir.Value, label map[*ir.Value]string) string {
+	text := v.Op.Name
+	for _, a := range v.Args {
+		text += " " + label[a]
+	}
+	for _, f := range v.Fields() {
+		if v.Op != ir.Weight {
+			text += " " + f.String()
+		}
+	}
+	return text + " : " + v.Type.String()
 }

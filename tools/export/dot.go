@@ -124,7 +124,7 @@ func (d *drawing) value(indent string, v *ir.Value, output bool) {
 		}
 	}
 	lines := []string{first}
-	for _, a := range attrs(v) {
+	for _, a := range v.Fields() {
 		lines = append(lines, a.String())
 	}
 	style := ""

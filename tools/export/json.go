@@ -133,8 +133,8 @@ func graphJSON(g *ir.Graph) *jsonGraph {
 	out := &jsonGraph{Name: g.Name, On: g.On, Values: []jsonValue{}, Outputs: idsOf(g.Outputs)}
 	for _, v := range g.Values {
 		x := jsonValue{ID: v.ID, Name: v.Name, Op: v.Op.Name, Args: idsOf(v.Args), Attr: map[string]any{}, Type: typeJSON(v.Type), Slot: v.Slot, Origin: v.Origin}
-		for _, a := range attrs(v) {
-			x.Attr[a.name] = attrJSON(a.value)
+		for _, f := range v.Fields() {
+			x.Attr[f.Name] = attrJSON(f.Value)
 		}
 		if v.Body != nil {
 			x.Body = graphJSON(v.Body)

@@ -47,8 +47,8 @@ func (b *nodeBuilder) value(x onnx, v *ir.Value) {
 	}
 	if same := standard(v.Op); same == nil || !same(b, &n, v) {
 		n.domain, n.op = opDomain, v.Op.Name
-		for _, a := range attrs(v) {
-			n.attributes = append(n.attributes, a.onnx())
+		for _, f := range v.Fields() {
+			n.attributes = append(n.attributes, attr(f).onnx())
 		}
 		if v.Op == ir.Experts {
 			n.attributes = append(n.attributes, message{}.string(1, "body").sub(6, x.body(v)).int(20, graphAttr))
@@ -88,24 +88,21 @@ const (
 	graphAttr  = 5
 )
 
-// onnx is the AttributeProto of a field: floats are rounded to f32.
+// An attr is an attribute of a node: a field of a value's, or one that ONNX has.
+type attr ir.Field
+
+// onnx is the AttributeProto: floats are rounded to f32.
 func (a attr) onnx() message {
-	m := message{}.string(1, a.name)
-	switch x := a.value.(type) {
+	m := message{}.string(1, a.Name)
+	switch x := a.Value.(type) {
 	case int:
 		return m.int(3, int64(x)).int(20, intAttr)
 	case bool:
 		return m.int(3, map[bool]int64{true: 1}[x]).int(20, intAttr)
 	case float64:
 		return m.float(2, x).int(20, floatAttr)
-	case string:
-		return m.string(4, x).int(20, stringAttr)
-	case ir.DType:
-		return m.string(4, x.String()).int(20, stringAttr)
-	case []ir.Dim:
-		return m.string(4, dimsText(x)).int(20, stringAttr)
 	}
-	return m.int(20, stringAttr) // ir has no other kinds
+	return m.string(4, ir.Field(a).Text()).int(20, stringAttr)
 }
 
 // ints is a TensorProto of whole numbers.

@@ -72,7 +72,7 @@ func gathered(op string, axis int) sameOp {
 	return func(_ *nodeBuilder, n *node, v *ir.Value) bool {
 		at := attr{"axis", axis}
 		if axis < 0 {
-			at.value = v.Args[0].Type.Rank() - 1
+			at.Value = v.Args[0].Type.Rank() - 1
 		}
 		return v.Type.DType == ir.F32 && v.Args[0].Type.DType == ir.F32 && n.be(op, at)
 	}

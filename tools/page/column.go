@@ -140,15 +140,11 @@ func textOf(g *ir.Graph) string {
 
 // attribute prints v's as the text of a graph has it: "k=3".
 func attribute(v *ir.Value) string {
-	alone := *v
-	alone.Body = nil
-	_, text, _ := strings.Cut((&ir.Graph{Name: "g", Values: []*ir.Value{&alone}}).String(), "\n")
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)[3:]
-	for len(fields) > 0 && strings.HasPrefix(fields[0], "%") {
-		fields = fields[1:]
+	var parts []string
+	for _, f := range v.Fields() {
+		parts = append(parts, f.String())
 	}
-	return strings.Join(fields[:max(0, slices.Index(fields, ":"))], " ")
+	return strings.Join(parts, " ")
 }
 
 // ranges prints 0,1,2,5 as 0–2, 5.

@@ -58,6 +58,7 @@ type Backend struct {
 type view struct {
 	Source
 	Summary  summary
+	Outlook  outlook
 	Coverage []coverage
 	Note     string // why columns are missing
 	Style    template.CSS
@@ -109,7 +110,7 @@ func look(s Source) (*view, error) {
 	}
 	stages, at, note := s.stages(stored)
 	v := &view{Source: s, Note: note}
-	doc := document{Columns: columns(stages), Stored: at, Ops: map[string]string{}, Policy: s.policy(), Layers: stored.Layers, Planned: s.Planned, Group: s.group()}
+	doc := document{Columns: columns(stages), Stored: at, Ops: map[string]string{}, Policy: s.policy(), Layers: stored.Layers, Planned: s.Planned, Group: max(1, s.arena().Group)}
 	for name, op := range s.Ops {
 		doc.Ops[name] = op.Doc
 	}
@@ -119,6 +120,7 @@ func look(s Source) (*view, error) {
 	}
 	doc.Flash = s.flash()
 	v.Summary = s.summarize(stored)
+	v.Outlook = s.outlook(stored, v.Summary.Classes)
 	v.Coverage = s.coverage(stored)
 	return v, v.embed(doc)
 }
@@ -142,17 +144,4 @@ func (v *view) embed(doc document) error {
 	v.Style, v.Script = template.CSS(texts[0]), template.JS(texts[3])
 	v.Dagre = template.JS("/*! dagre\n" + strings.TrimSpace(texts[1]) + "\n*/\n" + texts[2])
 	return nil
-}
-
-// group is how many experts a read of the plan has; a guess where there is no plan.
-func (s Source) group() int {
-	if s.Plan != nil {
-		return max(1, s.Plan.Geometry.Group)
-	}
-	const about = 32 << 20 // bytes: what runtime tries first
-	most, stride := 0, int64(1)
-	for _, r := range s.Manifest.Experts {
-		most, stride = max(most, r.Index+1), max(stride, r.Stride(s.Manifest.Align))
-	}
-	return max(1, min(about/int(stride), most/8))
 }

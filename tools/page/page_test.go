@@ -21,26 +21,33 @@ import (
 
 var families = []string{"olmoe", "qwen3", "mixtral", "lfm2", "deepseek"}
 
-// source packs the tiny model of a family.
+// source is the package of a family's tiny model.
 func source(t *testing.T, family, encoding string) Source {
+	t.Helper()
+	s, _ := packed(t, family, encoding)
+	return s
+}
+
+// packed packs the tiny model of a family.
+func packed(t *testing.T, family, encoding string) (s Source, dir string) {
 	t.Helper()
 	e, err := pack.FindEncoding(encoding)
 	require.NoError(t, err)
 	h := host.New(host.Options{Kernels: &kernel.Set{}})
 	o := pack.Options{Encoding: e, Backend: h.Name(), Packing: h.Packings()[0], Families: all.Families(), Formats: all.Formats(), Workers: 1}
-	dir := filepath.Join(t.TempDir(), "p")
+	dir = filepath.Join(t.TempDir(), "p")
 	_, err = pack.Run(t.Context(), filepath.Join("../../testdata", family), dir, o)
 	require.NoError(t, err)
 	pkg, err := layout.Open(dir)
 	require.NoError(t, err)
-	s := Source{Name: family, Manifest: pkg.Manifest, Vocab: int(pkg.Manifest.Rows[0].Rows), Packing: o.Packing, Families: o.Families, Host: h, Backends: []Backend{{h, "the host"}}}
+	s = Source{Name: family, Manifest: pkg.Manifest, Vocab: int(pkg.Manifest.Rows[0].Rows), Packing: o.Packing, Families: o.Families, Host: h, Backends: []Backend{{h, "the host"}}}
 	s.Ops, err = ir.Core()
 	require.NoError(t, err)
 	m, err := ir.Parse(s.Manifest.Module, s.Ops)
 	require.NoError(t, err)
 	s.Census, err = pack.Count(m, s.Packing, s.Vocab, nil, false)
 	require.NoError(t, err)
-	return s
+	return s, dir
 }
 
 // written is the page of s and the document in it.

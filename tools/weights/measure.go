@@ -3,6 +3,7 @@ package weights
 import (
 	"context"
 	"errors"
+	"fmt"
 	goruntime "runtime"
 	"sync"
 
@@ -41,8 +42,8 @@ func Measure(ctx context.Context, s *Set, o Options) (*Report, error) {
 			m.total += t.Values()
 		}
 	}
-	if len(layers) == 0 {
-		return nil, errors.New("no weights of such a layer")
+	if err := missing(s.Tensors, o.Layers); err != nil {
+		return nil, err
 	}
 	for _, ts := range layers {
 		if err := m.layer(ctx, ts); err != nil {
@@ -50,6 +51,23 @@ func Measure(ctx context.Context, s *Set, o Options) (*Report, error) {
 		}
 	}
 	return m.report, nil
+}
+
+// missing reports the first layer asked for that has no weights.
+func missing(ts []Tensor, layers []int) error {
+	last, has := -1, map[int]bool{}
+	for _, t := range ts {
+		last, has[t.Layer] = max(last, t.Layer), true
+	}
+	for _, l := range layers {
+		if !has[l] {
+			return fmt.Errorf("no weights of layer %d: the last that has some is %d", l, last)
+		}
+	}
+	if len(ts) == 0 {
+		return errors.New("no weights")
+	}
+	return nil
 }
 
 // chosen cuts tensors into those of each layer, and leaves out those not asked for.

@@ -273,7 +273,7 @@ func TestMeasure(t *testing.T) {
 	require.Len(t, r.Alike[0].Cosine, 8)
 	require.Equal(t, last[1], last[0])
 	_, err = Measure(t.Context(), s, Options{Layers: []int{9}})
-	require.ErrorContains(t, err, "no weights of such a layer")
+	require.ErrorContains(t, err, "no weights of layer 9: the last that has some is 2")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = Measure(ctx, s, Options{})

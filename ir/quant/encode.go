@@ -44,8 +44,11 @@ func Fit(d ir.DType, k int) ir.DType {
 // brings the largest scale into [0.5, 1), as far as f32 has such a number; scales
 // below 2^-10 (w4g*) or 2^-14 (w8) are raised to it and codes chosen again.
 // Factor is 1 for w4full and for a matrix of zeros. The result depends on w alone.
-func Encode(d ir.DType, n, k int, w []float32) (*Matrix, error) {
-	m, err := encode(d, n, k, w, 0)
+func Encode(d ir.DType, n, k int, w []float32) (*Matrix, error) { return EncodeIn(nil, d, n, k, w) }
+
+// EncodeIn is Encode; where room has room for codes, they are in it, whatever it holds.
+func EncodeIn(room []int8, d ir.DType, n, k int, w []float32) (*Matrix, error) {
+	m, err := encode(room, d, n, k, w, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func (m *Matrix) checkLost(w []float32) error {
 
 // encode is Encode of what may all become zero. A factor that is not 0 is to be
 // that of w8 or w4g*.
-func encode(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
+func encode(room []int8, d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
 	if n <= 0 || k <= 0 || len(w)/n != k || len(w)%n != 0 {
 		return nil, fmt.Errorf("quant: %d values are no matrix of %d by %d", len(w), n, k)
 	}
@@ -83,7 +86,7 @@ func encode(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) 
 	}
 	m := &Matrix{DType: d, N: n, K: k, Factor: 1}
 	if d.Encoded() {
-		m.Q, m.Scale = make([]int8, len(w)), make([]uint16, len(w)/d.Group(k))
+		m.Q, m.Scale = slices.Grow(room[:0], len(w))[:len(w)], make([]uint16, len(w)/d.Group(k))
 	}
 	if d.Encoded() && !d.Full() && m.symmetric(w, factor) {
 		return m, nil // it looked for what is not finite

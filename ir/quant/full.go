@@ -24,7 +24,8 @@ func (m *Matrix) full(w []float32) error {
 		}
 		inv := 1 / d
 		if math.IsInf(float64(inv), 0) {
-			continue // zeros, or so small that their scale is zero
+			clear(m.Q[i*g : (i+1)*g]) // zeros, or so small that their scale is zero
+			continue
 		}
 		for j, v := range group {
 			m.Q[i*g+j] = int8(min(15, int32(float32(v*inv)+8.5)) - 8)

@@ -1,6 +1,7 @@
 package quant
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/x448/float16"
@@ -25,3 +26,11 @@ func BF16(x float32) uint16 {
 
 // FromBF16 returns the value of bfloat16 bits.
 func FromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+
+// FromBF16s sets dst to the values of bfloat16 bits, two bytes each, the lower first.
+func FromBF16s(dst []float32, src []byte) {
+	n := valuesVectors(dst, src)
+	for i := range dst[n:] {
+		dst[n+i] = FromBF16(binary.LittleEndian.Uint16(src[2*(n+i):]))
+	}
+}

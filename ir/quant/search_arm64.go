@@ -3,4 +3,4 @@ package quant
 // improve is improvePlain, bit for bit.
 //
 //go:noescape
-func improve(a [][lanes]float64, trial *[lanes]float64, f *found)
+func improve(a [][lanes]float32, trial *[lanes]float64, f *found)

@@ -7,6 +7,7 @@
 #define FMIN2(m, n, d) WORD $(0x4ee0f400 | m<<16 | n<<5 | d)
 #define FCMGT2(m, n, d) WORD $(0x6ee0e400 | m<<16 | n<<5 | d)
 #define FRINTN2(n, d) WORD $(0x4e618800 | n<<5 | d) // to nearest, halves to even
+#define FCVTL2(n, d) WORD $(0x0e617800 | n<<5 | d)  // of two float32
 
 // KEEP stores v where V9 is set, and goes on to the next of found's arrays.
 #define KEEP(v) \
@@ -15,7 +16,7 @@
 	VST1 [V10.D2], (R7)      \
 	ADD  $64, R7
 
-// func improve(a [][lanes]float64, trial *[lanes]float64, f *found)
+// func improve(a [][lanes]float32, trial *[lanes]float64, f *found)
 //
 // Two lanes at a time: scale V0, its inverse V1, weights V2, codes V3, error V4, ab
 // V5, bb V6, one V7, seven V8.
@@ -41,7 +42,8 @@ pair:
 	CBZ    R6, done
 
 loop:
-	VLD1  (R5), [V2.D2]
+	VLD1  (R5), [V2.S2]
+	FCVTL2(2, 2)
 	FMUL2(1, 2, 3)
 	FMIN2(8, 3, 3)
 	FRINTN2(3, 3)
@@ -50,7 +52,7 @@ loop:
 	VFMLS V3.D2, V0.D2, V2.D2 // what is left of the weight
 	FMUL2(2, 2, 2)
 	FADD2(2, 4, 4)
-	ADD   $64, R5
+	ADD   $32, R5
 	SUB   $1, R6
 	CBNZ  R6, loop
 
@@ -63,7 +65,7 @@ done:
 	KEEP(V4.B16)
 	KEEP(V5.B16)
 	KEEP(V6.B16)
-	ADD  $16, R0
+	ADD  $8, R0
 	ADD  $16, R3
 	SUB  $1, R4
 	CBNZ R4, pair

@@ -2,4 +2,4 @@
 
 package quant
 
-func improve(a [][lanes]float64, trial *[lanes]float64, f *found) { improvePlain(a, trial, f) }
+func improve(a [][lanes]float32, trial *[lanes]float64, f *found) { improvePlain(a, trial, f) }

@@ -11,7 +11,7 @@ import (
 
 // searchOne is the search as it is meant: one group, one scale after another.
 func searchOne(w []float32) float64 {
-	most := largest(w)
+	most := float64(Largest(w))
 	if most == 0 {
 		return 0
 	}
@@ -66,7 +66,7 @@ var sources = []struct {
 
 func TestSearchIsOneByOne(t *testing.T) {
 	for _, g := range []int{32, 64, 128} {
-		s := searcher{a: make([][lanes]float64, g)}
+		s := searcher{a: make([][lanes]float32, g)}
 		for _, c := range sources {
 			r := rand.New(rand.NewPCG(uint64(g), 5))
 			for round := range 300 {
@@ -93,13 +93,13 @@ func TestImproveIsPlain(t *testing.T) {
 		for _, c := range sources {
 			t.Run(fmt.Sprint(c.name, " ", n), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(n), 9))
-				a := make([][lanes]float64, n)
+				a := make([][lanes]float32, n)
 				var got found
 				most := 0.0
 				for i := range a {
 					for l := range lanes {
-						a[i][l] = math.Abs(float64(c.make(r)))
-						most = max(most, a[i][l])
+						a[i][l] = float32(math.Abs(float64(c.make(r))))
+						most = max(most, float64(a[i][l]))
 					}
 				}
 				for l := range lanes {
@@ -125,13 +125,13 @@ func TestSearchRefuses(t *testing.T) {
 		for at := range 3 * 32 {
 			w := make([]float32, 3*32)
 			w[at] = v
-			s := searcher{a: make([][lanes]float64, 32)}
+			s := searcher{a: make([][lanes]float32, 32)}
 			require.False(t, s.best(make([]float64, 3), w), "%v at %d", v, at)
 		}
 	}
 }
 
 func TestSearchAllocates(t *testing.T) {
-	s, scales, w := searcher{a: make([][lanes]float64, 64)}, make([]float64, lanes), gauss(64*lanes, 3)
+	s, scales, w := searcher{a: make([][lanes]float32, 64)}, make([]float64, lanes), gauss(64*lanes, 3)
 	require.Zero(t, testing.AllocsPerRun(10, func() { s.best(scales, w) }))
 }

@@ -14,7 +14,7 @@ func (m *Matrix) symmetric(w []float32, factor float32) bool {
 	g := m.DType.Group(m.K)
 	best := func(scales []float64, w []float32) bool { return largest127(scales, w, g) }
 	if m.DType != ir.W8 {
-		best = (&searcher{a: make([][lanes]float64, g)}).best
+		best = (&searcher{a: make([][lanes]float32, g)}).best
 	}
 	scales := make([]float64, len(m.Scale))
 	for i := 0; i < len(scales); i += lanes {
@@ -38,7 +38,7 @@ func (m *Matrix) symmetric(w []float32, factor float32) bool {
 func largest127(scales []float64, w []float32, g int) bool {
 	finite := true
 	for i := range scales {
-		most := largest(w[i*g : (i+1)*g])
+		most := float64(Largest(w[i*g : (i+1)*g]))
 		finite = finite && most <= math.MaxFloat32
 		scales[i] = storable(most/127, 127)
 	}
@@ -74,31 +74,12 @@ func (m *Matrix) store(scales []float64, w []float32) {
 // code sets the codes of group i of w to the nearest to w/scale, or to anything if
 // scale is 0.
 func (m *Matrix) code(i int, w []float32, scale float64) {
-	top := int32(7)
+	top := int8(7)
 	if m.DType == ir.W8 {
 		top = 127
 	}
 	g := m.DType.Group(m.K)
 	nearest(m.Q[i*g:(i+1)*g], w[i*g:(i+1)*g], scale, top)
-}
-
-// nearest sets q to the codes -top..top that are nearest to w/scale, which is far
-// below 1<<31.
-func nearest(q []int8, w []float32, scale float64, top int32) {
-	inv := 1 / scale
-	q = q[:len(w)]
-	for i, v := range w {
-		code := int32(math.Float64bits(float64(float64(v)*inv) + even)) // see roundEven
-		q[i] = int8(max(-top, min(top, code)))
-	}
-}
-
-func largest(w []float32) float64 {
-	var most uint32 // bits without sign order as magnitudes do
-	for _, v := range w {
-		most = max(most, magnitude(v))
-	}
-	return float64(math.Float32frombits(most))
 }
 
 // even is where float64 has no fraction bits, and a whole number that is added is

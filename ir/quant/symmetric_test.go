@@ -133,7 +133,7 @@ func checkMatrix(t *testing.T, m *Matrix, w []float32) {
 	}
 	frac, exp := math.Frexp(float64(m.Factor))
 	require.Equal(t, 0.5, frac, "factor %g is no power of two", m.Factor)
-	if largest(w) > 0 {
+	if Largest(w) > 0 {
 		require.True(t, most < 1 && (most >= 0.5 || exp-1 == -126), "%s: largest scale is %g", m.DType, most)
 	}
 	if m.DType != ir.W8 {
@@ -167,7 +167,7 @@ func plainError(m *Matrix, w []float32) float64 {
 	g, sum := m.DType.Group(m.K), 0.0
 	for i := 0; i < len(w); i += g {
 		factor := float64(m.Factor)
-		s := max(float64(FromF16(F16(float32(largest(w[i:i+g])/7/factor)))), 0x1p-10) * factor
+		s := max(float64(FromF16(F16(float32(float64(Largest(w[i:i+g]))/7/factor)))), 0x1p-10) * factor
 		if 7*s > math.MaxFloat32 {
 			s -= 0x1p-11 * factor
 		}
@@ -201,7 +201,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		m, err := Encode(dtype, n, k, w)
 		if err != nil {
-			most := largest(w)
+			most := float64(Largest(w))
 			require.True(t, most > math.MaxFloat32 || most != most || dtype.Full() && most > 65504*8 || !dtype.Full() && most <= 0x1p-137, "%v", err)
 			return
 		}

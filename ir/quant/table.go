@@ -17,9 +17,9 @@ func TableFactor(largest float32) float32 {
 // the factor is so small that the largest weight of the table may have, too.
 func EncodeTable(d ir.DType, n, k int, w []float32, factor float32) (*Matrix, error) {
 	if d != ir.W8 {
-		return encode(d, n, k, w, 0)
+		return encode(nil, d, n, k, w, 0)
 	}
-	m, err := encode(d, n, k, w, factor)
+	m, err := encode(nil, d, n, k, w, factor)
 	if err != nil || factor > 0x1p-126 {
 		return m, err
 	}

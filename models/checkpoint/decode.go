@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/x448/float16"
+
+	"estream/ir/quant"
 )
 
 // A decoder fills dst from the little-endian codes in src, which holds them all. The first code begins at that bit
@@ -86,18 +88,7 @@ func decodeF16(dst []float32, src []byte, _ int) {
 	}
 }
 
-func decodeBF16(dst []float32, src []byte, _ int) {
-	for ; len(dst) >= 4; dst, src = dst[4:], src[8:] {
-		four := binary.LittleEndian.Uint64(src)
-		dst[0] = math.Float32frombits(uint32(four) << 16)
-		dst[1] = math.Float32frombits(uint32(four) &^ 0xffff)
-		dst[2] = math.Float32frombits(uint32(four>>32) << 16)
-		dst[3] = math.Float32frombits(uint32(four>>32) &^ 0xffff)
-	}
-	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
-	}
-}
+func decodeBF16(dst []float32, src []byte, _ int) { quant.FromBF16s(dst, src) }
 
 func decodeBool(dst []float32, src []byte, _ int) {
 	for i := range dst {

@@ -7,9 +7,6 @@ import (
 	"io"
 )
 
-// readSize is how many bytes a Read asks for at once: few enough to stay in cache until they are decoded.
-const readSize = 256 << 10
-
 func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
 	p, ok := s.at[name]
 	if !ok {
@@ -38,15 +35,12 @@ func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []fl
 	buf := s.buffers.Get().(*[readSize]byte)
 	defer s.buffers.Put(buf)
 	width := int64(t.bits)
-	most := (readSize - 1) * 8 / t.bits &^ 7 // a multiple of 8: each read begins at the same bit of a byte
+	most := (readSize - 2*edge - 1) * 8 / t.bits &^ 7 // a multiple of 8: each read begins at the same bit of a byte
 	for at := first * width; len(dst) > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		n := min(len(dst), most)
 		bit := int(at % 8)
-		raw := buf[:(bit+n*t.bits+7)/8]
-		if err := ReadAt(p.shard.file, raw, p.begin+at/8); err != nil {
+		raw, err := p.shard.read(ctx, buf, p.begin+at/8, (bit+n*t.bits+7)/8)
+		if err != nil {
 			return err
 		}
 		t.decode(dst[:n], raw, bit)

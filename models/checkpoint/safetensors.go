@@ -50,14 +50,6 @@ type safeTensors struct {
 	buffers sync.Pool          // of *[readSize]byte
 }
 
-// A shard is one open file.
-type shard struct {
-	name string // as its folder or the index spells it
-	path string
-	file *os.File
-	size int64
-}
-
 // A place is where a tensor is.
 type place struct {
 	entry
@@ -131,16 +123,15 @@ func (s *safeTensors) addIndexed() error {
 // add opens files and takes in their tensors.
 func (s *safeTensors) add(names ...string) error {
 	for _, name := range names {
-		file, size, err := s.home.Open(name)
+		sh, err := openShard(s.home, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", err, ErrIncomplete)
 		}
 		if err != nil {
 			return err
 		}
-		sh := &shard{name: name, path: s.home.Path(name), file: file, size: size}
 		s.shards = append(s.shards, sh)
-		entries, err := parseHeader(sh.path, file, size)
+		entries, err := parseHeader(sh.path, sh.file, sh.size)
 		if err != nil {
 			return err
 		}
@@ -176,7 +167,7 @@ func (s *safeTensors) Files() []File {
 func (s *safeTensors) Close() error {
 	var errs []error
 	for _, sh := range s.shards {
-		errs = append(errs, sh.file.Close())
+		errs = append(errs, sh.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -41,6 +41,7 @@ function packed(family) {
 // and must not fail.
 async function show(context, file, width = 1280, colorScheme = 'light') {
     const tab = await context.newPage();
+    tab.setDefaultTimeout(120_000); // beside other work
     const troubles = [];
     tab.on('pageerror', (e) => troubles.push(e.stack));
     tab.on('console', (m) => m.type() === 'error' && troubles.push(m.text()));

@@ -44,7 +44,7 @@ Encodings:
 	}
 	f.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))
 	f.Int64Var(&o.Align, "align", 0, "alignment of records in bytes, a power of two (default 16384)")
-	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: one a processor)")
+	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: two a processor)")
 	f.BoolVar(&o.Restart, "restart", false, "discard what an interrupted conversion left, instead of going on with it")
 	f.BoolVar(&o.IgnoreIndex, "ignore-index", false, "read the shards that are there instead of a stale model.safetensors.index.json")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -61,7 +61,7 @@ Encodings:
 // checkSizes refuses what no conversion can do.
 func checkSizes(o pack.Options) error {
 	if o.Workers < 0 {
-		return usagef("--workers=%d: want 0 (one a processor) or more", o.Workers)
+		return usagef("--workers=%d: want 0 (two a processor) or more", o.Workers)
 	}
 	if rule := layout.AlignRule(o.Align); o.Align != 0 && rule != "" {
 		return usagef("--align=%s", rule)

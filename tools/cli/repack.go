@@ -28,7 +28,7 @@ interrupted repack goes on where it was, as pack does.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))
 	f.Int64Var(&o.Align, "align", 0, "alignment of records in bytes, a power of two (default: as it is)")
-	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: one a processor)")
+	f.IntVar(&o.Workers, "workers", 0, "records made at a time (default: two a processor)")
 	f.BoolVar(&o.Restart, "restart", false, "discard what an interrupted conversion left, instead of going on with it")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

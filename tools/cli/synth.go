@@ -72,7 +72,7 @@ Encodings:
 	}
 	fl.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))
 	fl.Int64Var(&o.Align, "align", 0, "alignment of records in bytes, a power of two (default 16384)")
-	fl.IntVar(&o.Workers, "workers", 0, "records made at a time (default: one a processor)")
+	fl.IntVar(&o.Workers, "workers", 0, "records made at a time (default: two a processor)")
 	fl.BoolVar(&o.Restart, "restart", false, "discard what an interrupted run left, instead of going on with it")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

@@ -66,7 +66,7 @@ func (b bounded) do(ctx context.Context, t task, work func() error) error {
 // collect finds garbage now, where so many bytes are about to be needed, or to
 // become garbage: they come in so few pieces that the collector would be late.
 func collect(bytes int64) {
-	if bytes >= budget/4 {
+	if bytes >= budget/8 {
 		goruntime.GC()
 	}
 }

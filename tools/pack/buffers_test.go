@@ -8,7 +8,7 @@ import (
 
 // Whatever was given back, what is taken has room, and nothing in it.
 func TestBuffers(t *testing.T) {
-	var b buffers
+	var b buffers[float32]
 	for _, n := range []int{10, 5, 20, 2*blockElems + 1, 7} {
 		s := b.take(n)
 		require.Empty(t, s)

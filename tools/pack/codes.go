@@ -56,8 +56,8 @@ func (p *packer) expertsCoded(d ir.DType) (bool, error) {
 	return some, nil
 }
 
-// codes takes a weight over, or rows of one.
-func (p *packer) codes(ctx context.Context, rw passes.RecordWeight, at spot) (*quant.Matrix, error) {
+// takeCodes takes a weight over, or rows of one.
+func (p *packer) takeCodes(ctx context.Context, rw passes.RecordWeight, at spot) (*quant.Matrix, error) {
 	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
 	m := &quant.Matrix{DType: rw.Type.DType, N: n, K: k, Factor: 1, Q: make([]int8, n*k), Scale: make([]uint16, n*k/rw.Type.DType.Group(k))}
 	return m, p.model.ReadCodes(ctx, rw.Name, at.layer, at.expert, at.row, n, m.Q, m.Scale)

@@ -34,21 +34,26 @@ func (p *packer) inBlocks(rw passes.RecordWeight) bool {
 	return p.o.Fill == nil && !stacked && n*k > wholeBlocks*p.block() && n > p.blockRows(k)
 }
 
-// encode reads a matrix of the checkpoint, or rows of one, and encodes it.
-func (p *packer) encode(ctx context.Context, rw passes.RecordWeight, at spot) (*quant.Matrix, error) {
-	n, k := rw.Type.Dims[0].N, rw.Type.Dims[1].N
-	step := n
+// rowsAtOnce is how many rows of a matrix are encoded at a time.
+func (p *packer) rowsAtOnce(rw passes.RecordWeight) int {
 	if p.inBlocks(rw) {
-		step = p.blockRows(k)
+		return p.blockRows(rw.Type.Dims[1].N)
 	}
+	return rw.Type.Dims[0].N
+}
+
+// encode reads a matrix of the checkpoint, or rows of one, and encodes it. Room may
+// hold its codes.
+func (p *packer) encode(ctx context.Context, rw passes.RecordWeight, at spot, room []int8) (*quant.Matrix, error) {
+	n, k, step := rw.Type.Dims[0].N, rw.Type.Dims[1].N, p.rowsAtOnce(rw)
 	b := newBlocks(rw.Type.DType, n, k, func(row int, dst []float32) error {
 		err := p.model.Read(ctx, rw.Name, at.layer, at.expert, at.row+row, len(dst)/k, dst)
 		collect(p.stacked[rw.Name])
 		return err
 	})
-	if rw.Type.DType.Encoded() { // a plain matrix may keep what it is made from
-		b.buf = p.buffers.take((step + 1) * k)
-		defer p.buffers.put(b.buf)
+	if b.room = room; rw.Type.DType.Encoded() { // a plain matrix may keep what it is made from
+		b.buf = p.values.take((step + 1) * k)
+		defer p.values.put(b.buf)
 	}
 	m, err := b.encodeAll(step)
 	if err != nil {
@@ -62,6 +67,7 @@ type blocks struct {
 	m       *quant.Matrix
 	read    func(row int, dst []float32) error
 	buf     []float32 // rows, and one more
+	room    []int8    // for codes of those
 	largest []float32 // the row of the largest scale of those encoded; nil: all were zeros
 }
 
@@ -110,7 +116,7 @@ func (b *blocks) encode(row, n int) (*quant.Matrix, error) {
 	if err := b.read(row, w); err != nil {
 		return nil, err
 	}
-	m, err := quant.Encode(b.m.DType, n+len(b.largest)/k, k, append(w, b.largest...))
+	m, err := quant.EncodeIn(b.room, b.m.DType, n+len(b.largest)/k, k, append(w, b.largest...))
 	if err != nil && n < b.m.N {
 		err = fmt.Errorf("rows from %d: %w", row, err)
 	}

@@ -132,10 +132,11 @@ func (j *job) make(ctx context.Context, w *layout.Writer, m maker, t task) error
 	return w.Expert(j.man.Experts[t.index], payload)
 }
 
-// workers is how many records are made at a time.
+// workers is how many records are made at a time: where nobody says, two a processor,
+// one of which reads while the other rounds.
 func (j *job) workers() int {
 	if j.o.Workers > 0 {
 		return j.o.Workers
 	}
-	return goruntime.GOMAXPROCS(0)
+	return 2 * goruntime.GOMAXPROCS(0)
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Backend   string        // recorded in the package
 	Packing   lower.Packing // how its programs read matrices
 	Align     int64         // of records; 0: layout.DefaultAlign
-	Workers   int           // 0: one a processor
+	Workers   int           // records made at a time; 0: two a processor
 
 	IgnoreIndex bool // read the shards that are there instead of a stale index
 	Families    []models.Family

@@ -22,7 +22,10 @@ type packer struct {
 
 	stacked map[string]int64 // see findStacked
 	joined  map[string]bool  // types of matrices that are made by blocks; see findJoined
-	buffers buffers
+
+	values buffers[float32] // of matrices that are encoded
+	codes  buffers[int8]
+	packed buffers[byte]
 }
 
 // A spot is where in a model a weight, or some of its rows, is.
@@ -65,7 +68,9 @@ func (p *packer) weight(ctx context.Context, w *padded, rw passes.RecordWeight, 
 		return 1, p.blocks(ctx, w, rw, at)
 	}
 	collect(p.weightCost(rw))
-	dst := make([]byte, rw.Size)
+	dst := p.packed.take(int(rw.Size))[:rw.Size]
+	defer p.packed.put(dst)
+	clear(dst)
 	switch {
 	case p.o.Fill != nil:
 		factor, err = p.o.Fill(dst, rw, at.layer, at.expert+at.row)
@@ -81,11 +86,19 @@ func (p *packer) weight(ctx context.Context, w *padded, rw passes.RecordWeight, 
 }
 
 func (p *packer) matrix(ctx context.Context, dst []byte, rw passes.RecordWeight, at spot) (float32, error) {
-	to := p.encode
 	if p.coded(rw, at) {
-		to = p.codes
+		m, err := p.takeCodes(ctx, rw, at)
+		if err != nil {
+			return 0, err
+		}
+		return m.Factor, p.o.Packing.Pack(dst, m)
 	}
-	m, err := to(ctx, rw, at)
+	var room []int8
+	if rw.Type.DType.Encoded() {
+		room = p.codes.take((p.rowsAtOnce(rw) + 1) * rw.Type.Dims[1].N)
+		defer p.codes.put(room)
+	}
+	m, err := p.encode(ctx, rw, at, room)
 	if err != nil {
 		return 0, err
 	}
@@ -145,7 +158,8 @@ func (p *packer) rows(ctx context.Context, t task) ([]byte, error) {
 		return data, err
 	}
 	k := rw.Type.Last().N
-	values := make([]float32, t.rows*k)
+	values := p.values.take(t.rows * k)[:t.rows*k]
+	defer p.values.put(values)
 	if err := p.model.Read(ctx, rw.Name, 0, 0, t.index, t.rows, values); err != nil {
 		return nil, err
 	}
@@ -175,9 +189,7 @@ func (p *packer) table(ctx context.Context) (float32, error) {
 		if err := p.model.Read(ctx, table.Name, 0, 0, row, n, buf[:n*k]); err != nil {
 			return 0, err
 		}
-		for _, x := range buf[:n*k] {
-			largest = max(largest, max(x, -x))
-		}
+		largest = max(largest, quant.Largest(buf[:n*k]))
 	}
 	return quant.TableFactor(largest), nil
 }

@@ -66,3 +66,25 @@ func BenchmarkGroup(b *testing.B) {
 		left--
 	}
 }
+
+// Guesses and routes are copied to memory that the pass has.
+func TestGuessesDoNotAllocate(t *testing.T) {
+	m := pagertest.New(1, 16, pagertest.Shape{Experts: 64, Size: 16}, pagertest.Shape{Experts: 64, Size: 16})
+	c, _ := m.Config(t, 8, 1, 2)
+	c.Schedule = pager.Guessed
+	s := start(t, c, 1)
+	wanted, guess := picks("0110100101101001011010010110100101101001011010010110100101101001"), []int{3, 1, 2, 40, 63, 0}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.Guess(1, guess); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for a guess", n)
+	}
+	if err := s.Route(wanted); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(20, func() { take(t, s) }); n > 0 {
+		t.Errorf("%v allocations for each group", n)
+	}
+}

@@ -67,7 +67,7 @@ func (s State) String() string {
 //
 //	A1 a cell goes Available, Filling, Ready, InUse and round again; being dropped leads from Filling or Ready
 //	   straight to Available
-//	A2 a record is in one cell at most
+//	A2 a record is in one cell at most, dropped ones apart
 //	A3 a cell that is not Available holds a run of 1 to Group records of one stage, one record if it is dense
 //	A4 only a Filling cell is marked dropped: its reader frees it when the read returns, and it is never Ready
 //	A5 only a Ready cell has an error, the one that kept its records out

@@ -7,12 +7,12 @@ import (
 
 // await blocks until the next cell of a kind is Ready and hands it over; nil without an error is the end of the stage.
 func (s *Pass) await(ctx context.Context, dense bool) (*cell, error) {
-	c, wait, err := s.due(ctx, dense)
+	c, wait, err := s.coming(ctx, dense)
 	if wait {
 		begun := time.Now()
 		for wait {
 			s.pause(ctx)
-			c, wait, err = s.due(ctx, dense)
+			c, wait, err = s.coming(ctx, dense)
 		}
 		s.waited(begun, dense, c)
 	}
@@ -30,8 +30,8 @@ func (s *Pass) await(ctx context.Context, dense bool) (*cell, error) {
 	return c, nil
 }
 
-// due finds the cell to hand over next; nil is the end of the stage, unless it is to wait for.
-func (s *Pass) due(ctx context.Context, dense bool) (c *cell, wait bool, err error) {
+// coming finds the cell to hand over next; nil is the end of the stage, unless it is to wait for.
+func (s *Pass) coming(ctx context.Context, dense bool) (c *cell, wait bool, err error) {
 	if s.err != nil {
 		return nil, false, s.err
 	}
@@ -39,35 +39,59 @@ func (s *Pass) due(ctx context.Context, dense bool) (c *cell, wait bool, err err
 		return nil, false, context.Cause(ctx)
 	}
 	s.upcoming() // past pins, though every reader may be busy or asleep
-	if c = s.duePin(dense); c == nil {
-		c = s.lowest(dense)
+	next := s.taken
+	if !dense {
+		if next = s.nextWanted(s.passed); next == len(s.wanted) {
+			return nil, false, nil
+		}
 	}
+	c = s.holding(s.stage, next, dense)
 	switch {
-	case c != nil && c.pin != nil && c.state == InUse:
+	case c != nil && c.state == InUse: // a pin
 		return nil, false, ErrHeld
-	case c != nil && c.pin != nil && c.state == Available:
-	case c != nil:
+	case c != nil && c.state != Available:
 		return c, c.state == Filling, nil
-	case !dense && (s.at.stage > s.stage || s.nextWanted(s.at.expert) == len(s.wanted)):
-		return nil, false, nil
-	case s.arena.held(dense):
+	case c == nil && s.arena.held(dense):
 		return nil, false, ErrHeld
+	case c == nil:
+		s.makeRoom(dense)
 	}
 	s.asked = true
 	s.work.Broadcast()
 	return nil, true, nil
 }
 
-// lowest is the first cell of the stage, in issue order, that waits to be taken.
-func (s *Pass) lowest(dense bool) *cell {
-	var low *cell
+// holding is the cell in which a record waits to be taken, or the one of its pin; nil: none.
+func (s *Pass) holding(stage, i int, dense bool) *cell {
+	if pin := s.p.pinOf(run{stage: stage, first: i, dense: dense}); pin != nil {
+		return &pin.cell
+	}
 	cells := s.arena.cells(dense)
-	for i := range cells {
-		if c := &cells[i]; c.waits(s.stage) && (low == nil || c.first < low.first) {
-			low = c
+	for j := range cells {
+		if c := &cells[j]; c.waits(stage) && c.first <= i && i < c.first+c.count {
+			return c
 		}
 	}
-	return low
+	return nil
+}
+
+// makeRoom gives up the last of the cells that wait, to be read again, where what the consumer waits for has none to come
+// to: it holds on to some, and guesses have the rest.
+func (s *Pass) makeRoom(dense bool) {
+	var last *cell
+	cells := s.arena.cells(dense)
+	for i := range cells {
+		c := &cells[i]
+		if c.state == Available || c.dropped {
+			return
+		}
+		if c.waits(s.stage) && (last == nil || c.first > last.first) {
+			last = c
+		}
+	}
+	if last != nil {
+		s.drop(last)
+	}
 }
 
 // pause lets go of the lock until a reader or the end of the pass or of ctx asks to look again.

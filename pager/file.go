@@ -119,7 +119,7 @@ func (f *File) readSome(p []byte, off int64) (int, error) {
 		n, err := uninterrupted(f.direct, p[:whole], off)
 		n &^= int(f.block) - 1
 		switch {
-		case errors.Is(err, syscall.EINVAL):
+		case errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EFAULT):
 			f.fallBack(err)
 		case err != nil || n > 0:
 			return n, err

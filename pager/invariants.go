@@ -35,7 +35,7 @@ func (s *Pass) invariant() error {
 				return err
 			}
 			for j := range cells[:i] {
-				if d := &cells[j]; c.state != Available && d.state != Available && c.overlaps(d.run) {
+				if d := &cells[j]; c.state != Available && d.state != Available && !c.dropped && !d.dropped && c.overlaps(d.run) {
 					return fmt.Errorf("A2: %+v and %+v are in two cells", c.run, d.run)
 				}
 			}
@@ -52,6 +52,9 @@ func (s *Pass) invariant() error {
 		if c.err != nil && c.state != Ready {
 			return fmt.Errorf("A5: %v pin has error %v", c.state, c.err)
 		}
+	}
+	if n := s.guesses(); s.p.c.Schedule == Guessed && n > 0 && n >= len(a.banks) {
+		return fmt.Errorf("P4: %d of %d banks are guesses of stage %d", n, len(a.banks), s.at.stage)
 	}
 	if filling > s.p.c.Readers {
 		return fmt.Errorf("P3: %d cells are filling, with %d readers", filling, s.p.c.Readers)
@@ -70,7 +73,7 @@ func (s *Pass) invariantOf(c *cell, dense bool) error {
 		return nil
 	case !s.holds(c.run) || c.dense != dense:
 		return fmt.Errorf("A3: cell holds %+v", c.run)
-	case !c.before(s.at):
+	case !c.before(s.at) && (s.p.c.Schedule != Guessed || dense || c.stage != s.at.stage || c.state == InUse):
 		return fmt.Errorf("P1: %+v is not before %+v", c.run, s.at)
 	case c.waits(s.stage) && c.first < s.handed(dense):
 		return fmt.Errorf("P2: %+v waits, taken up to %d", c.run, s.handed(dense))

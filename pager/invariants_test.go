@@ -58,6 +58,12 @@ func TestInvariants(t *testing.T) {
 		{"P2", func(s *Pass, a *Arena) { s.passed = 4 }},
 		{"P2", func(s *Pass, a *Arena) { s.taken = 2 }},
 		{"P3", func(s *Pass, a *Arena) { s.p.c.Readers = 0 }},
+		{"", func(s *Pass, a *Arena) { s.p.c.Schedule, s.at.expert = Guessed, 2 }},
+		{"P1", func(s *Pass, a *Arena) { s.p.c.Schedule, s.at.expert = Guessed, 0 }}, // what is in use is not beyond it
+		{"P4", func(s *Pass, a *Arena) {
+			s.p.c.Schedule, s.at.expert, a.banks = Guessed, 0, a.banks[:2]
+			s.passed, a.banks[0].state = 0, Ready
+		}},
 	}
 	for i, tt := range tests {
 		s := handmade(t)

@@ -20,22 +20,29 @@ func (s *Pass) issue() *cell {
 	}
 	c.fill(r)
 	s.asked = false
-	if r.dense {
+	switch {
+	case r.dense:
 		s.at.dense++
-	} else {
+	case !s.guessing(r.stage):
 		s.at.expert = r.first + r.count
 	}
 	s.check()
 	return c
 }
 
-// cellFor is where a run is to be read to: its pin, or a free cell; nil where none is free.
+// cellFor is where a run is to be read to: its pin, or a free cell; nil where none is free, or guesses have all banks but one.
 func (s *Pass) cellFor(r run) *cell {
 	if pin := s.p.pinOf(r); pin != nil {
 		return &pin.cell
 	}
+	if !r.dense && s.guessing(r.stage) && s.guesses() >= len(s.arena.banks)-1 {
+		return nil
+	}
 	return s.arena.available(r.dense)
 }
+
+// known reports whether a stage is routed.
+func (s *Pass) known(stage int) bool { return s.routed && stage == s.stage }
 
 // upcoming is the run at the cursor, which moves on over what is not to be read. It is cut only here, so that routes
 // apply to all that is not yet issued.
@@ -48,35 +55,52 @@ func (s *Pass) upcoming() (run, bool) {
 			s.at.dense++
 			continue
 		}
-		routed := s.routed && s.at.stage == s.stage
-		if routed {
-			s.at.expert = s.nextWanted(s.at.expert)
-		}
 		pins := s.p.pins[s.at.stage].experts
-		if s.at.expert == len(pins) {
-			s.at = cursor{stage: s.at.stage + 1}
-			continue
+		e, later := s.nextExpert(pins)
+		switch {
+		case later:
+			return s.likeliest(pins)
+		case e < len(pins):
+			s.at.expert = e
+			return s.cut(pins, e), true
 		}
-		pin := pins[s.at.expert]
-		if pin != nil && pin.cell.state != Available {
-			s.at.expert = pin.First + pin.Count
-			continue
-		}
-		if !routed && s.p.c.Schedule != BeforeRouting {
-			return run{}, false
-		}
-		if pin != nil {
-			return run{stage: s.at.stage, first: pin.First, count: pin.Count}, true
-		}
-		r := run{stage: s.at.stage, first: s.at.expert, count: 1}
-		for end := min(len(pins), r.first+s.arena.Group); r.first+r.count < end; r.count++ {
-			if next := r.first + r.count; pins[next] != nil || routed && !s.wanted[next] {
-				break
-			}
-		}
-		return r, true
+		s.at = cursor{stage: s.at.stage + 1}
 	}
 	return run{}, false
+}
+
+// nextExpert is the first expert from the cursor on that is to be read, or the number of the stage's; later tells that
+// some may be once routes are known.
+func (s *Pass) nextExpert(pins []*Pin) (e int, later bool) {
+	for e = s.at.expert; e < len(pins) && !s.due(pins, e); e++ {
+		loaded := pins[e] != nil && pins[e].cell.state != Available
+		later = later || !loaded && !s.known(s.at.stage)
+	}
+	return e, later
+}
+
+// due reports whether an expert of the cursor's stage, at the cursor or beyond it, is to be read, guesses apart.
+func (s *Pass) due(pins []*Pin, e int) bool {
+	pin := pins[e]
+	switch {
+	case pin != nil && pin.cell.state != Available:
+		return false
+	case s.known(s.at.stage):
+		return s.wanted[e] && (pin != nil || s.holding(s.at.stage, e, false) == nil)
+	}
+	return s.p.c.Schedule == BeforeRouting
+}
+
+// cut is the run to be read that begins with an expert: its pin's, or as many as follow and fit a bank.
+func (s *Pass) cut(pins []*Pin, e int) run {
+	if pin := pins[e]; pin != nil {
+		return run{stage: s.at.stage, first: pin.First, count: pin.Count}
+	}
+	end := e + 1
+	for end < min(len(pins), e+s.arena.Group) && pins[end] == nil && s.due(pins, end) {
+		end++
+	}
+	return run{stage: s.at.stage, first: e, count: end - e}
 }
 
 // denseCount is how many dense records a stage hands over in this pass.

@@ -58,7 +58,7 @@ func newUnwell(t *testing.T, seed uint64) *unwell {
 	u := &unwell{t: t, rng: rng, m: pagertest.New(seed, 16, append(shapes, pagertest.Shape{Dense: 3, Size: 50})...)}
 	banks, group := 1+rng.IntN(4), 1+rng.IntN(4)
 	u.c, u.mem = u.m.Config(t, banks, group, 1+rng.IntN(4))
-	u.c.Schedule = pager.Schedule(rng.IntN(3))
+	u.c.Schedule = pager.Schedule(rng.IntN(5))
 	if rng.IntN(2) == 0 {
 		u.c.Pins = u.m.Pins(rng)
 	}
@@ -158,8 +158,16 @@ func (u *unwell) experts(ctx context.Context, l int, st pager.Stage) error {
 		return nil
 	}
 	wanted := route(u.rng, u.m, u.rng.Float64())[l]
+	if err := u.pass.Guess(l, guess(route(u.rng, u.m, u.rng.Float64())[l])); err != nil {
+		return err
+	}
 	if err := u.pass.Route(wanted); err != nil {
 		return err
+	}
+	if next := l + 1; u.rng.IntN(2) == 0 {
+		if err := u.pass.Guess(next, guess(route(u.rng, u.m, u.rng.Float64())[next])); err != nil {
+			return err
+		}
 	}
 	for next := 0; ; {
 		g, ok, err := u.pass.Next(ctx)

@@ -59,7 +59,7 @@ func newPlain(t *testing.T, seed uint64) *plain {
 		dense: map[pager.Span]pager.Record{}, groups: map[pager.Group]int{},
 	}
 	p.c, p.mem = p.m.Config(t, p.banks, p.group, 1+rng.IntN(3))
-	p.c.Schedule = pager.Schedule(rng.IntN(3))
+	p.c.Schedule = pager.BeforeRouting + pager.Schedule(rng.IntN(4))
 	if rng.IntN(2) == 0 {
 		p.c.Pins = p.m.Pins(rng)
 	}
@@ -83,7 +83,7 @@ func (p *plain) begin() {
 }
 
 func (p *plain) onePass(loaded int64) {
-	ops := []func(){p.next, p.next, p.next, p.next, p.release, p.release, p.takeDense, p.takeDense, p.releaseDense, p.route, p.endStage, p.cancelled}
+	ops := []func(){p.next, p.next, p.next, p.next, p.release, p.release, p.takeDense, p.takeDense, p.releaseDense, p.guess, p.guess, p.route, p.endStage, p.cancelled}
 	for range 150 {
 		ops[p.rng.IntN(len(ops))]()
 		p.intact()
@@ -217,6 +217,33 @@ func (p *plain) route() {
 	clear(wanted) // the pass has its own copy
 }
 
+// guess names experts at random, of this stage or another.
+func (p *plain) guess() {
+	stage := p.rng.IntN(len(p.m.Stages)+2) - 1
+	n := 0
+	if stage >= 0 && stage < len(p.m.Stages) {
+		n = len(p.m.Stages[stage].Experts)
+	}
+	more := p.rng.IntN(8) / 7
+	experts := p.rng.Perm(n)[:p.rng.IntN(n+1)]
+	if more > 0 {
+		experts = append(experts, n)
+	}
+	err := p.pass.Guess(stage, experts)
+	switch {
+	case stage < p.stage || stage >= len(p.m.Stages) || stage == p.stage && p.routed:
+		p.refused("guess", err, "a guess of stage")
+	case more > 0:
+		p.refused("guess", err, "were guessed")
+	case err != nil:
+		p.t.Fatalf("guess of stage %d in %d: %v", stage, p.stage, err)
+	}
+	clear(experts) // the pass has its own copy
+}
+
+// ahead reports whether a schedule reads experts before it is known that they are wanted.
+func ahead(s pager.Schedule) bool { return s == pager.BeforeRouting || s == pager.Guessed }
+
 func (p *plain) next() {
 	g, ok, err := p.pass.Next(context.Background())
 	switch {
@@ -258,7 +285,7 @@ func (p *plain) came(g pager.Group) {
 		}
 		rows++
 	}
-	if rows == 0 || g.Pin == nil && g.Count > p.group || g.Pin == nil && p.c.Schedule != pager.BeforeRouting && rows != g.Count {
+	if rows == 0 || g.Pin == nil && g.Count > p.group || g.Pin == nil && !ahead(p.c.Schedule) && rows != g.Count {
 		p.t.Fatalf("%v, stage %d: %+v came, with %d wanted", p.c.Schedule, p.stage, g, rows)
 	}
 	p.groups[g] = p.stage

@@ -8,7 +8,7 @@
 //	pass, err := p.Start(ctx, 1)
 //	for each stage {
 //		span, err := pass.Dense(ctx)     // once for each dense record; ReleaseDense when done with it
-//		err = pass.Route(wanted)         // which experts have rows
+//		err = pass.Route(wanted)         // which experts have rows; Guess may have named some before
 //		g, ok, err := pass.Next(ctx)     // until ok is false; Release when done with the group
 //		pass.EndStage()
 //	}
@@ -21,12 +21,15 @@
 // Invariants of a pass; the arena's own stand at Arena. Builds with the tag "invariants" check all of them after each
 // transition:
 //
-//	P1 reads are issued in order: what a cell holds stands before the cursor, the next record to issue
+//	P1 reads are issued in order: what a cell holds stands before the cursor, the next record to issue. Guesses alone
+//	   may stand beyond it, in its own stage, not yet taken
 //	P2 records are taken in order: of a stage, no cell that waits stands before one already taken
 //	P3 at most Readers cells are Filling
+//	P4 guesses that wait have all banks but one at most
 //
-// P1 and P2 are why no pass deadlocks, with a single bank too: the record that the consumer waits for is in a cell, or
-// is the very next to get one.
+// That is why no pass deadlocks, with a single bank too: the record that the consumer waits for is in a cell, or is the
+// very next to get one, by P1 and P2; and there is one for it, by P4. Only a consumer that holds on to groups may have that
+// one: then the last of the guesses is given up, to be read again.
 package pager
 
 import (
@@ -86,6 +89,7 @@ func New(c Config) (*Pager, error) {
 	c.Retries = max(0, cmp.Or(c.Retries, 3))
 	c.Pause = cmp.Or(c.Pause, 5*time.Millisecond)
 	c.Grace = cmp.Or(c.Grace, 2*time.Second)
+	c.Schedule = cmp.Or(c.Schedule, BeforeRouting)
 	p := &Pager{c: c, strides: make([]int64, len(c.Stages))}
 	err := p.validate()
 	if err == nil {
@@ -111,6 +115,8 @@ func (p *Pager) Start(ctx context.Context, heads int) (*Pass, error) {
 		stages:  p.c.Stages,
 		heads:   heads,
 		wanted:  make([]bool, 0, p.mostExperts()),
+		guess:   make([]int, 0, p.mostExperts()),
+		guessed: -1,
 		running: p.c.Readers,
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),

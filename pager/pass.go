@@ -31,7 +31,11 @@ type Pass struct {
 	passed int    // experts before this one were handed over
 	routed bool
 	wanted []bool // experts of the stage, once routed
-	asked  bool   // the consumer waits for the record at the cursor
+
+	guessed int   // the stage that guess is of; -1: none
+	guess   []int // experts that routes are likely to want, the likeliest first
+
+	asked bool // the consumer waits for the record at the cursor
 
 	stats    Stats
 	inFlight int
@@ -184,16 +188,21 @@ func (s *Pass) dropIf(dense bool, unwanted func(*cell) bool) {
 		if c.dropped || c.state != Filling && c.state != Ready || !unwanted(c) {
 			continue
 		}
-		s.dropped(c.run)
-		if c.state == Filling {
-			c.dropped = true
-			continue
-		}
-		if c.err == nil {
-			_, n := s.p.span(c.run)
-			s.stats.Wasted += n
-		}
-		c.free()
+		s.drop(c)
 	}
 	s.work.Broadcast()
+}
+
+// drop gives up a cell that waits to be taken.
+func (s *Pass) drop(c *cell) {
+	s.dropped(c.run)
+	if c.state == Filling {
+		c.dropped = true
+		return
+	}
+	if c.err == nil {
+		_, n := s.p.span(c.run)
+		s.stats.Wasted += n
+	}
+	c.free()
 }

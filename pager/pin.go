@@ -84,19 +84,3 @@ func (p *Pager) densePin(stage, i int) *Pin {
 	pins := p.pins[stage].dense
 	return pins[i%len(pins)]
 }
-
-// duePin is the pin of the record that the consumer is to be handed next; nil: it comes in a cell of the arena.
-func (s *Pass) duePin(dense bool) *cell {
-	if dense {
-		if pin := s.p.densePin(s.stage, s.taken); pin != nil {
-			return &pin.cell
-		}
-		return nil
-	}
-	if e := s.nextWanted(s.passed); e < len(s.wanted) {
-		if pin := s.p.pins[s.stage].experts[e]; pin != nil {
-			return &pin.cell
-		}
-	}
-	return nil
-}

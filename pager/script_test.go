@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ var update = flag.Bool("update", false, "write what the scripts of testdata prin
 //	dense | next                  	take a record or group, and hold it as d1, d2, ... or g1, g2, ...
 //	release NAME...
 //	route WANTED                  	one digit an expert
+//	guess STAGE EXPERT...         	the likeliest first
 //	end | sleep DURATION | close
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -106,6 +108,16 @@ func (s *script) do(command string, args []string) string {
 		return fmt.Sprintf("%s: dense %d", name, d.Record)
 	case "route":
 		if err := s.pass.Route(picks(args[0])); err != nil {
+			return err.Error()
+		}
+	case "guess":
+		stage, _ := strconv.Atoi(args[0])
+		var experts []int
+		for _, word := range args[1:] {
+			e, _ := strconv.Atoi(word)
+			experts = append(experts, e)
+		}
+		if err := s.pass.Guess(stage, experts); err != nil {
 			return err.Error()
 		}
 	case "next":

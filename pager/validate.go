@@ -11,7 +11,7 @@ func (p *Pager) validate() error {
 		return errors.New("no arena")
 	case p.c.Readers < 1:
 		return fmt.Errorf("%d readers, at least 1 needed", p.c.Readers)
-	case p.c.Schedule > OnDemand:
+	case p.c.Schedule > Guessed:
 		return fmt.Errorf("unknown schedule %v", p.c.Schedule)
 	}
 	for i, st := range p.c.Stages {

@@ -18,6 +18,7 @@ type walker struct {
 	mem    []byte
 	pass   *pager.Pass
 	wanted [][]bool
+	guess  [][]bool // nil: none; the last experts are the likeliest
 	heads  int
 	rng    *rand.Rand // set: groups are held on to at random, where there are banks to hold
 	banks  int
@@ -54,8 +55,18 @@ func (w *walker) stage(ctx context.Context, l int) error {
 	if len(st.Experts) == 0 {
 		return nil
 	}
+	if w.guess != nil {
+		if err := w.pass.Guess(l, guess(w.guess[l])); err != nil {
+			return err
+		}
+	}
 	if err := w.pass.Route(w.wanted[l]); err != nil {
 		return err
+	}
+	if w.guess != nil && l+1 < len(w.guess) {
+		if err := w.pass.Guess(l+1, guess(w.guess[l+1])); err != nil {
+			return err
+		}
 	}
 	for {
 		g, ok, err := w.pass.Next(ctx)
@@ -135,6 +146,16 @@ func route(rng *rand.Rand, m *pagertest.Model, p float64) [][]bool {
 		}
 	}
 	return wanted
+}
+
+// guess lists what is wanted, the last first.
+func guess(wanted []bool) (experts []int) {
+	for e := len(wanted) - 1; e >= 0; e-- {
+		if wanted[e] {
+			experts = append(experts, e)
+		}
+	}
+	return experts
 }
 
 // picks turns "1011" into wanted experts.

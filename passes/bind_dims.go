@@ -74,7 +74,7 @@ func (t Tiers) bind(g *ir.Graph) ([]*ir.Graph, error) {
 	return gs, nil
 }
 
-// symbols returns the symbols of the extents of g's inputs.
+// symbols returns the symbols of the extents of g's inputs and weights.
 func symbols(g *ir.Graph) map[string]bool {
 	syms := map[string]bool{}
 	var add func(t ir.Type)
@@ -86,7 +86,7 @@ func symbols(g *ir.Graph) map[string]bool {
 			add(p)
 		}
 	}
-	for _, v := range g.Inputs() {
+	for _, v := range append(g.Inputs(), g.Weights()...) {
 		add(v.Type)
 	}
 	return syms

@@ -98,7 +98,7 @@ func (t Target) candidates(m *ir.Module) []*ir.Graph {
 		}
 	}
 	for _, name := range []string{EmbedGraph, HeadNorm, HeadProj} {
-		if g := m.Graph(name); g != nil && !t.Static {
+		if g := m.Graph(name); g != nil && (!t.Static || name != EmbedGraph && len(t.Tiers.L) > 0 && len(t.Tiers.P) > 0) {
 			gs = append(gs, g)
 		}
 	}

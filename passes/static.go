@@ -35,7 +35,7 @@ func staticForm(g *ir.Graph) (*ir.Graph, error) {
 	uses := s.Uses()
 	s.Values = slices.DeleteFunc(s.Values, func(v *ir.Value) bool { return v.Op == ir.Input && uses[v] == 0 })
 	for sym := range symbols(s) {
-		if !slices.Contains([]string{"", ir.T.Sym, ir.S.Sym, ir.R.Sym, keys.Sym}, sym) {
+		if !slices.Contains([]string{"", ir.T.Sym, ir.S.Sym, ir.R.Sym, ir.L.Sym, ir.P.Sym, keys.Sym}, sym) {
 			return nil, fmt.Errorf("graph %s: an input has the extent %s, which has no tiers", g.Name, sym)
 		}
 	}

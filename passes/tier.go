@@ -16,6 +16,8 @@ type Tiers struct {
 	S []int // rows before the step: of past.0, past.1, .., not of the state that a call gives
 	R []int // rows of an expert
 	G []int // experts of a launch, in one tier of R; 1 is among them; none: 1 alone
+	L []int // rows of the head; none: it stays on the host
+	P []int // columns of the head's records, each of them: they are not padded; none: the head stays on the host
 }
 
 // staticSuffix marks the form of a graph that waits for its tiers.
@@ -28,7 +30,9 @@ type axis struct {
 }
 
 // axes are in the order in which names have them.
-func (t Tiers) axes() []axis { return []axis{{ir.T.Sym, t.T}, {ir.S.Sym, t.S}, {ir.R.Sym, t.R}} }
+func (t Tiers) axes() []axis {
+	return []axis{{ir.T.Sym, t.T}, {ir.S.Sym, t.S}, {ir.R.Sym, t.R}, {ir.L.Sym, t.L}, {ir.P.Sym, t.P}}
+}
 
 // tierName names the tier of a graph with the given extents: "c0.body@T8,S16".
 func tierName(graph string, dims lower.Dims) string {

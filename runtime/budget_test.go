@@ -39,8 +39,8 @@ func TestBudget(t *testing.T) {
 		require.NoError(t, err)
 		least := int64(mib * (1 << 20))
 
-		_, err = try(least - 3<<20)
-		require.ErrorIs(t, err, runtime.ErrMemory, "3 MiB less than the least")
+		_, err = try(least - 6<<20)
+		require.ErrorIs(t, err, runtime.ErrMemory, "6 MiB less than the least")
 		res, err := try(least)
 		require.NoError(t, err, "the least that works")
 		require.LessOrEqual(t, res.Plan.Bytes(), least)

@@ -20,6 +20,7 @@ type class struct {
 	callee *phase            // the expert graph; nil for a dense layer
 	expert passes.Record     // of one expert
 	routed *ir.Value         // the experts op
+	early  *phase            // guesses the routes; nil: nothing does
 	n      int               // experts of a layer
 	state  ir.Type           // of a layer's memory; DType Invalid: none
 	frame  frame             // where the values that cross phases stand
@@ -105,6 +106,12 @@ func (m *Model) newClass(name string, records map[string]passes.Record) (*class,
 		}
 		c.expert = records[attr.Callee]
 		if c.callee, err = m.phase(attr.Callee, c.expert); err != nil {
+			return nil, err
+		}
+	}
+	if m.module.Graph(name+"."+passes.EarlyPhase) != nil {
+		var err error
+		if c.early, err = m.phase(name+"."+passes.EarlyPhase, c.record); err != nil {
 			return nil, err
 		}
 	}

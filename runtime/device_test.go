@@ -10,6 +10,7 @@ import (
 	"estream/lower/static"
 	"estream/models/all"
 	"estream/models/checkpoint"
+	"estream/pager"
 	"estream/passes"
 	"estream/runtime"
 	"estream/tools/pack"
@@ -34,12 +35,13 @@ func testDevice(t *testing.T, from string, g golden) {
 		Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
 	})
 	require.NoError(t, err)
-	for _, o := range []runtime.Options{{Device: device}, {Device: device, Banks: 1, Group: 1, Readers: 1, Chunk: 7}} {
+	for _, o := range []runtime.Options{{Device: device}, {Device: device, Banks: 1, Group: 1, Readers: 1, Chunk: 7}, {Device: device, Schedule: pager.Guessed}} {
 		m := open(t, dir, o)
 		for _, prompt := range []string{"p1", "p7", "p33", "batch", "ragged0", "ragged1", "ragged2"} {
 			before := npu.Runs()
 			res := run(t, m, runtime.Batch{Prompts: g.ints(prompt + ".input_ids"), Logits: runtime.All})
 			g.requireGolden(prompt+".logits", res.Logits)
+			require.Equal(t, res.Plan.Schedule == pager.Guessed, len(res.Stats.Guesses) > 0, "layers that were guessed on the host")
 			require.GreaterOrEqual(t, npu.Runs()-before, 2*(1+2), "two layers of a body, and of at least two experts")
 		}
 	}

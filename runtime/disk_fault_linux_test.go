@@ -70,7 +70,7 @@ func TestSqueezed(t *testing.T) {
 	})
 	for _, cached := range []bool{false, true} {
 		for i := range 10 {
-			m := open(t, dir, runtime.Options{Schedule: schedules[i%3], Readers: 1 + i%4, Source: func(path string) (pager.Source, error) {
+			m := open(t, dir, runtime.Options{Schedule: schedules[i%4], Readers: 1 + i%4, Source: func(path string) (pager.Source, error) {
 				f, err := pager.OpenFile(path)
 				if err != nil || !cached {
 					return f, err

@@ -49,7 +49,7 @@ type tally struct{ quiet, survived, failed, pinned, refused int }
 func (f *faulty) script(t *testing.T, seed uint64, sum *tally) {
 	rng := rand.New(rand.NewPCG(seed, 8))
 	o := runtime.Options{
-		Schedule: schedules[rng.IntN(3)], Readers: 1 + rng.IntN(4), Banks: 1 + rng.IntN(3), Group: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(20),
+		Schedule: schedules[rng.IntN(4)], Readers: 1 + rng.IntN(4), Banks: 1 + rng.IntN(3), Group: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(20),
 	}
 	s := pagertest.Draw(rng, []string{layout.ExpertsName, layout.DenseName}, 24, f.size())
 	if rng.IntN(2) == 0 {

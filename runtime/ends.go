@@ -72,6 +72,28 @@ func (m *Model) bindRuns(runs []layout.Record, proj passes.Record, packing lower
 	return nil
 }
 
+// HeadColumns returns how many columns each of the head's records has, in a package
+// of so many layers, each number once: what a target of fixed extents has tiers of P
+// for. It is nil where the package has no head that can be run.
+func HeadColumns(man *layout.Manifest, layers int) []int {
+	runs := -1 // the first record is the norm's
+	for _, r := range man.Dense {
+		if r.Layer == layers {
+			runs++
+		}
+	}
+	if runs < 1 || len(man.Rows) != 1 || man.Rows[0].Rows > maxVocab {
+		return nil
+	}
+	vocab := int(man.Rows[0].Rows)
+	each := min(vocab, layout.RunColumns(vocab, runs, HeadPanel))
+	last := vocab - (runs-1)*each
+	if each < 1 || last < 1 {
+		return nil
+	}
+	return slices.Compact([]int{each, last})
+}
+
 // headRun puts a record's weights in the order of the graph's.
 func (m *Model) headRun(columns int, rec passes.Record, factors []float32) headRun {
 	run := headRun{columns: columns}

@@ -102,7 +102,7 @@ func (w way) String() string {
 
 func grid() []way {
 	var ways []way
-	for _, schedule := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
+	for _, schedule := range schedules {
 		for _, qbg := range [][3]int{{1, 1, 1}, {2, 3, 2}, {4, 2, 8}} {
 			for _, chunk := range []int{0, 1, 16} {
 				for _, threads := range []int{1, 2} {
@@ -118,7 +118,7 @@ func grid() []way {
 func (s *same) draw(rng *rand.Rand) way {
 	w := way{logits: []runtime.Logits{runtime.All, runtime.All, runtime.Last}[rng.IntN(3)], each: rng.IntN(4) == 0}
 	w.o = runtime.Options{
-		Schedule: pager.Schedule(rng.IntN(3)),
+		Schedule: pager.Schedule(rng.IntN(5)),
 		Readers:  rng.IntN(5), Banks: rng.IntN(5), Group: rng.IntN(9), Threads: 1 + rng.IntN(3),
 		Chunk: []int{0, 0, 0, 1, 2, 3, 5, 7, 13, 16, 31, 64}[rng.IntN(12)],
 	}

@@ -80,7 +80,7 @@ func (f *faulty) open(t *testing.T, o runtime.Options, file string, faults ...pa
 	return open(t, f.dir, o), bad
 }
 
-var schedules = []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand}
+var schedules = []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand, pager.Guessed}
 
 // TestFaultsOnce: what goes wrong once is read again, and nothing comes of it.
 func TestFaultsOnce(t *testing.T) {
@@ -222,7 +222,7 @@ func TestFaultsDrawn(t *testing.T) {
 			kind := []pagertest.Kind{pagertest.EIO, pagertest.Short, pagertest.Flip, pagertest.Truncated, pagertest.Removed}[rng.IntN(5)]
 			faults = append(faults, pagertest.Fault{Kind: kind, Read: rng.IntN(12), Times: 1 + rng.IntN(5)})
 		}
-		o := runtime.Options{Schedule: schedules[i%3], Readers: 1 + rng.IntN(4), Banks: 1 + rng.IntN(3), Group: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(20)}
+		o := runtime.Options{Schedule: schedules[i%4], Readers: 1 + rng.IntN(4), Banks: 1 + rng.IntN(3), Group: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(20)}
 		m, _ := f.open(t, o, f.places[i%2].file, faults...)
 		for try := 0; ; try++ {
 			res, err := m.Run(t.Context(), f.batch)

@@ -14,7 +14,8 @@ import (
 // rows: those that only route reads, right after body.
 type frame struct {
 	values []framed
-	reuse  bool // the layer's output may stand where its input did
+	reuse  bool   // the layer's output may stand where its input did
+	stream string // the residual stream once routes are known
 }
 
 type framed struct {
@@ -53,6 +54,7 @@ func (c *class) newFrame(taps []string) error {
 	if made["y"] == "" {
 		return fmt.Errorf("module: layer class %s makes no y", c.name)
 	}
+	c.frame.stream = c.residual(made)
 	c.frame.reuse = made["y"] == passes.TailPhase && !c.reads("x", passes.SidePhase, passes.ExpertsPhase, passes.TailPhase)
 	return nil
 }

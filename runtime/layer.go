@@ -31,6 +31,9 @@ func (r *run) buffers() error {
 
 // layer runs layer l over the whole batch.
 func (r *run) layer(l int, c *class) error {
+	if err := r.guess(l, r.x); err != nil {
+		return err
+	}
 	span, err := r.pass.Dense(r.ctx)
 	if err != nil {
 		return err
@@ -141,6 +144,10 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 		return err
 	}
 	if err := r.pass.Route(r.routes.wanted); err != nil {
+		return err
+	}
+	r.judge(l)
+	if err := r.guess(l+1, env[c.frame.stream]); err != nil {
 		return err
 	}
 	if p := c.phases[passes.SidePhase]; p != nil {

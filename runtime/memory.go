@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"os"
 	"runtime/metrics"
@@ -47,7 +48,7 @@ func (m *Model) measureProgram() {
 
 // resident is what the model's own memory takes of the process's.
 func (m *Model) resident() int64 {
-	n := m.pins.resident()
+	n := m.pins.resident() + m.routers.resident()
 	for _, mem := range m.mem {
 		n += pager.Resident(mem.Bytes())
 	}
@@ -56,7 +57,33 @@ func (m *Model) resident() int64 {
 			n += pager.Resident(mem.Bytes())
 		}
 	}
+	if d, ok := m.device.(lazy); ok {
+		if mem := d.Working(); mem != nil {
+			n += pager.Resident(mem.Bytes())
+		}
+	}
 	return n
+}
+
+// A lazy device has working memory that all calls share, which Footprint counts, and
+// graphs that take memory when they first run: Ready runs those that a batch may need,
+// as far as that is quick, and Pending is about what is still to come.
+type lazy interface {
+	Working() lower.Mem
+	Ready(ctx context.Context, tokens int) error
+	Pending(tokens int) int64
+}
+
+// pending makes the device ready for so many tokens and returns what it may still take.
+func (m *Model) pending(tokens int) (int64, error) {
+	d, ok := m.device.(lazy)
+	if !ok {
+		return 0, nil
+	}
+	if err := d.Ready(context.Background(), tokens); err != nil { // for seconds at most
+		return 0, err
+	}
+	return d.Pending(tokens), nil
 }
 
 // keepers are what runs programs and keeps working memory.
@@ -85,7 +112,7 @@ func (m *Model) settle(p Plan) error {
 
 // alike reports whether two plans differ in the program and in what stays at most.
 func (p Plan) alike(o Plan) bool {
-	return p.Tokens == o.Tokens && p.Sequences == o.Sequences && p.Rows == o.Rows && p.Chunk == o.Chunk && p.Head == o.Head &&
+	return p.Schedule == o.Schedule && p.Tokens == o.Tokens && p.Sequences == o.Sequences && p.Rows == o.Rows && p.Chunk == o.Chunk && p.Head == o.Head &&
 		p.collect == o.collect && p.Geometry == o.Geometry
 }
 

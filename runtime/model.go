@@ -42,7 +42,7 @@ type Options struct {
 	// run. 0: the least good arena, and whole batches where they fit.
 	Memory int64
 
-	Schedule pager.Schedule // when reads may begin
+	Schedule pager.Schedule // when reads may begin; Auto: Guessed for prompts that touch few experts, else BeforeRouting
 	Checksum pager.Policy   // which records are compared with their checksums
 	Readers  int            // reads in flight (Q); 0: chosen
 	Banks    int            // groups of experts in memory (B); 0: chosen
@@ -57,6 +57,7 @@ type Options struct {
 
 	Host   lower.Backend // nil: the embedded host backend
 	Device Device        // nil: everything runs on Host
+	Inside bool          // layers' graphs on the device, experts' apart, have their weights inside, in as many layers as Memory holds (0: all), instead of bound at each run
 	Ops    ir.Ops        // that packages may use; nil: the core ops
 
 	// Packings are those that packages may have beside the backends' own; the
@@ -94,7 +95,7 @@ func (o Options) check() error {
 			return fmt.Errorf("options: %d %s, want 0 (chosen) to %d", n.value, n.name, n.most)
 		}
 	}
-	if o.Memory < 0 || o.Schedule > pager.OnDemand {
+	if o.Memory < 0 || o.Schedule > pager.Guessed {
 		return fmt.Errorf("options: memory %d, schedule %v: no such thing", o.Memory, o.Schedule)
 	}
 	if o.Checksum > pager.Off {
@@ -148,7 +149,10 @@ type Model struct {
 	turn    chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
 	mem     memories
 	pins    pins
+	inside  inside
+	routers routers
 	program int64 // resident bytes of the process that are not the model's
+	opened  int64 // resident bytes of the process at their most, where opening the model's device made it so; 0: not so
 	last    Plan  // of the run before
 	closed  bool
 }
@@ -172,8 +176,12 @@ func Open(ctx context.Context, dir string, opt Options) (_ *Model, err error) {
 	if m.opt.Host == nil {
 		m.opt.Host = host.New(host.Options{Threads: opt.Threads})
 	}
+	before := PeakBytes()
 	if err := m.load(ctx); err != nil {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
+	}
+	if after := PeakBytes(); m.device != nil && after > before {
+		m.opened = after
 	}
 	return m, nil
 }
@@ -218,8 +226,9 @@ func (m *Model) load(ctx context.Context) error {
 	if m.dense, err = m.source(layout.DenseName); err != nil {
 		return err
 	}
+	m.findRouters()
 	m.checks = pager.NewChecks(m.opt.Checksum, m.dense.Size(), m.experts.Size(), m.pkg.Manifest.Align)
-	return nil
+	return m.putInside(ctx)
 }
 
 // packing finds the package's packing among those of the backends.
@@ -333,7 +342,7 @@ func (m *Model) Close() error {
 		return nil
 	}
 	m.closed = true
-	errs := []error{m.mem.free(), m.pins.free()}
+	errs := []error{m.mem.free(), m.pins.free(), m.inside.close(), m.routers.free()}
 	for _, s := range []pager.Source{m.experts, m.dense} {
 		if s != nil {
 			errs = append(errs, s.Close())

@@ -10,6 +10,7 @@ import (
 	"estream/ir"
 	"estream/lower"
 	"estream/pager"
+	"estream/pager/layout"
 	"estream/passes"
 )
 
@@ -17,9 +18,10 @@ import (
 type Plan struct {
 	Tokens, Sequences, Rows int // of the batch; Rows are those whose logits are asked for
 
-	Chunk    int // rows of a body at a time
-	Head     int // rows of logits at a time: the head is read once for each
-	Readers  int // Q
+	Schedule pager.Schedule // when reads begin: that of Options, or the one chosen for Auto
+	Chunk    int            // rows of a body at a time
+	Head     int            // rows of logits at a time: the head is read once for each
+	Readers  int            // Q
 	Geometry pager.Geometry
 	Parts    []Part
 
@@ -28,6 +30,7 @@ type Plan struct {
 	collect bool // logits of all rows at once
 
 	frame, state int64 // bytes of the largest class's frame, and of a layer's memory
+	device       int64 // bytes that graphs may take when they first run
 }
 
 // A Part is one use of memory.
@@ -53,7 +56,7 @@ func (p Plan) String() string {
 			fmt.Fprintf(&b, " %s %s,", part.Name, mib(part.Bytes))
 		}
 	}
-	fmt.Fprintf(&b, " Q=%d B=%d G=%d", p.Readers, p.Geometry.Banks, p.Geometry.Group)
+	fmt.Fprintf(&b, " Q=%d B=%d G=%d %v", p.Readers, p.Geometry.Banks, p.Geometry.Group, p.Schedule)
 	return b.String()
 }
 
@@ -107,18 +110,25 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 // planAs tries the fastest geometries of a shape first and takes the first that fits.
 func (m *Model) planAs(p Plan, s Shape, memory int64) (Plan, error) {
 	p.Readers = cmp.Or(s.Readers, 2)
+	var err error
+	if p.device, err = m.pending(p.Tokens); err != nil {
+		return p, err
+	}
 	m.measureProgram()
 	budget := cmp.Or(memory, mostBytes)
 	var least Plan
 	for _, shape := range m.shapes(p.Tokens, s) {
-		p.Geometry, p.Chunk, p.Head = shape.Geometry, shape.chunk, min(max(p.Rows, 1), shape.chunk)
+		p.Schedule, p.Geometry, p.Chunk, p.Head = shape.schedule, shape.Geometry, shape.chunk, min(max(p.Rows, 1), shape.chunk)
 		if err := m.measure(&p); err != nil {
 			return p, err
 		}
-		if left := budget - p.Bytes(); left >= 0 {
+		if left := budget - p.Bytes(); left >= 0 && budget >= m.opened {
 			if memory > 0 {
 				p.share = m.share(left)
 				p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
+			}
+			if more := m.opened - p.Bytes(); more > 0 {
+				p.Parts = append(p.Parts, Part{"opening", more})
 			}
 			return p, nil
 		}
@@ -127,7 +137,7 @@ func (m *Model) planAs(p Plan, s Shape, memory int64) (Plan, error) {
 		}
 	}
 	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan is %s",
-		ErrMemory, mib(budget), mib(least.Bytes()+spread), least)
+		ErrMemory, mib(budget), mib(max(least.Bytes(), m.opened)+spread), least)
 }
 
 const (
@@ -135,22 +145,25 @@ const (
 	mostBytes = 1 << 46 // of a plan without a budget
 )
 
-// A geometryChunk is an arena with a number of body rows.
+// A geometryChunk is an arena with a number of body rows, and the schedule that it is for.
 type geometryChunk struct {
 	pager.Geometry
-	chunk int
+	chunk    int
+	schedule pager.Schedule
 }
 
 // shapes are what to try, the fastest first: chunks below fewRows cost more than
 // small groups do, and so come last.
 func (m *Model) shapes(tokens int, s Shape) []geometryChunk {
 	var many, few []geometryChunk
-	for _, g := range m.geometries(s) {
-		for _, chunk := range m.chunks(tokens) {
-			if chunk >= min(fewRows, tokens) {
-				many = append(many, geometryChunk{g, chunk})
-			} else {
-				few = append(few, geometryChunk{g, chunk})
+	for _, schedule := range m.schedules(tokens) {
+		for _, g := range geometries(m.pkg.Manifest, s, schedule) {
+			for _, chunk := range m.chunks(tokens) {
+				if chunk >= min(fewRows, tokens) {
+					many = append(many, geometryChunk{g, chunk, schedule})
+				} else {
+					few = append(few, geometryChunk{g, chunk, schedule})
+				}
 			}
 		}
 	}
@@ -177,24 +190,38 @@ func (m *Model) chunks(tokens int) []int {
 // took 1.4 times as long as eight at a time.
 const groupBytes = 32 << 20
 
+// Arena is what plans of a package with such a manifest try first, guesses apart.
+func Arena(man *layout.Manifest) pager.Geometry {
+	return geometries(man, Shape{}, pager.BeforeRouting)[0]
+}
+
 // geometries are the arenas of a shape to try: groups of about 32 MiB, at most an
-// eighth of a layer, three of them; then less, down to a single expert.
-func (m *Model) geometries(s Shape) []pager.Geometry {
-	g := pager.Geometry{Align: m.pkg.Manifest.Align}
+// eighth of a layer, four of them, so that one is computed, one ready and two are read
+// (with three, OLMoE waited for reads 0.23 s of the 2 s for 512 tokens, with four 0.05);
+// three, if an expert is larger. Then less, down to a single expert. Guesses are
+// seldom neighbours: for them the same bytes are groups of one.
+func geometries(man *layout.Manifest, s Shape, schedule pager.Schedule) []pager.Geometry {
+	g := pager.Geometry{Align: man.Align}
 	most := 0
-	for _, r := range m.pkg.Manifest.Experts {
+	for _, r := range man.Experts {
 		g.Stride = max(g.Stride, r.Stride(g.Align))
 		most = max(most, r.Index+1)
 	}
-	for _, r := range m.pkg.Manifest.Dense {
+	for _, r := range man.Dense {
 		g.DenseSlot = max(g.DenseSlot, r.Stride(g.Align))
 	}
 	if most == 0 {
 		return []pager.Geometry{g}
 	}
-	group := max(1, min(int(groupBytes/g.Stride), most/8))
+	group, banks := max(1, min(int(groupBytes/g.Stride), most/8)), 4
+	if g.Stride > groupBytes {
+		banks = 3
+	}
 	var out []pager.Geometry
-	for _, shape := range [][2]int{{3, group}, {3, max(1, group/2)}, {3, max(1, group/4)}, {3, 1}, {2, 1}, {1, 1}} {
+	for _, shape := range [][2]int{{banks, group}, {banks, max(1, group/2)}, {banks, max(1, group/4)}, {3, 1}, {2, 1}, {1, 1}} {
+		if schedule == pager.Guessed {
+			shape = [2]int{shape[0] * shape[1], 1}
+		}
 		g.Group = min(cmp.Or(s.Group, shape[1]), most)
 		g.Banks = min(cmp.Or(s.Banks, shape[0]), 2*((most+g.Group-1)/g.Group)) // two layers at most
 		out = append(out, g)
@@ -234,9 +261,13 @@ func (m *Model) measure(p *Plan) error {
 		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
 		{"state", p.state},
 		{"routes", m.routeBytes(p.Tokens)},
+		{"routers", m.guessBytes(p)},
 		{"workspace", workspace},
 		{"logits", logits + head},
 		{"reserve", reserve() + 64*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
+	}
+	if p.device > 0 {
+		p.Parts = append(p.Parts, Part{"device", p.device})
 	}
 	return nil
 }
@@ -289,6 +320,9 @@ func (m *Model) workspace(p *Plan) (int64, error) {
 			add(c.phases[name], d)
 		}
 		add(c.callee, lower.Dims{"T": p.Tokens})
+		if p.Schedule == pager.Guessed {
+			add(c.early, d)
+		}
 	}
 	for _, ph := range []*phase{m.embed, m.norm, m.proj} {
 		add(ph, d)

@@ -26,6 +26,8 @@ type Stats struct {
 	Compute time.Duration // in programs
 	Pool    int64         // bytes of all expert records
 	Layer   int64         // bytes of the largest layer's expert records
+	Guesses []Guesses     // of each layer whose experts were guessed
+	Work    []LayerWork   // of each layer whose experts a device of fixed extents ran
 }
 
 // BubbleEstimate is 1 - max(reading, computing)/total, the share of the run in
@@ -61,7 +63,7 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{m: m, ctx: ctx, plan: plan, ids: ids, offsets: offsets}
+	r := &run{m: m, ctx: ctx, plan: plan, ids: ids, offsets: offsets, namedOf: -1}
 	defer r.done(begun)
 	res := &Result{Vocab: m.vocab, Plan: plan, Offsets: rowOffsets(b, offsets)}
 	if err := r.start(len(positions)); err != nil {
@@ -74,7 +76,7 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Stats = Stats{Stats: stats, Total: time.Since(begun), Compute: r.compute}
+	res.Stats = Stats{Stats: stats, Total: time.Since(begun), Compute: r.compute, Guesses: r.guesses, Work: r.work}
 	res.Stats.Pool, res.Stats.Layer = m.poolBytes()
 	return res, nil
 }
@@ -98,12 +100,13 @@ func (r *run) whole(b Batch, positions []int32, res *Result) (stats pager.Stats,
 // abandon gives up the memory of a pass that a hanging read may still write to;
 // it is freed when that read returns.
 func (m *Model) abandon(p *pager.Pass) {
-	held, kept := m.mem, m.pins
-	m.mem, m.pins = nil, pins{}
+	held, kept, routers := m.mem, m.pins, m.routers
+	m.mem, m.pins, m.routers.mem, m.routers.loaded = nil, pins{}, nil, false
 	go func() {
 		<-p.Done()
 		_ = held.free() // nobody is left to tell
 		_ = kept.free()
+		_ = routers.free()
 	}()
 }
 
@@ -152,6 +155,12 @@ type run struct {
 	group   []lower.Expert
 	members []int // the experts of group
 	compute time.Duration
+
+	votes   []int // for each expert of the last guess
+	named   []int // those with votes, the likeliest first
+	namedOf int   // the layer of the guess; -1: none
+	guesses []Guesses
+	work    []LayerWork
 }
 
 // start allocates what the plan says and begins to read.
@@ -166,6 +175,9 @@ func (r *run) start(positions int) error {
 	if err == nil {
 		err = m.pins.keep(m, weights, r.plan.share)
 	}
+	if err == nil {
+		err = m.routers.keep(m, r.plan.Schedule == pager.Guessed)
+	}
 	if err != nil {
 		return err
 	}
@@ -178,7 +190,7 @@ func (r *run) start(positions int) error {
 	}
 	p, err := pager.New(pager.Config{
 		Stages: m.stages, Dense: m.dense, Experts: m.experts, Arena: arena, Pins: m.pins.list(r.plan.share),
-		Schedule: m.opt.Schedule, Readers: r.plan.Readers, Checks: m.checks, Trace: m.opt.Trace,
+		Schedule: r.plan.Schedule, Readers: r.plan.Readers, Checks: m.checks, Trace: m.opt.Trace,
 	})
 	if err != nil {
 		return err
@@ -202,6 +214,9 @@ func (r *run) memory(p *pager.Pin) lower.Mem {
 // forward is the whole computation.
 func (r *run) forward(b Batch, positions []int32, res *Result) error {
 	r.at = -1
+	if err := r.loadRouters(); err != nil {
+		return fmt.Errorf("routers: %w", err)
+	}
 	if err := r.embed(); err != nil {
 		return fmt.Errorf("embeddings: %w", err)
 	}
@@ -249,9 +264,10 @@ func (r *run) program(p *phase, c *lower.Call) error {
 		return context.Cause(r.ctx)
 	}
 	begun := time.Now()
-	err := p.program.Run(r.ctx, c)
+	err := r.m.inside.of(r.at, p).Run(r.ctx, c)
 	end := time.Now()
 	r.compute += end.Sub(begun)
+	r.count(c)
 	r.ran(p, c, begun, end)
 	return err
 }

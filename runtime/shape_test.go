@@ -49,7 +49,7 @@ func TestChoose(t *testing.T) {
 	requireBits(t, want.Logits, res.Logits, "another shape")
 	o.Group = 1
 	res = run(t, open(t, dir, o), b)
-	require.Equal(t, []int{2, 3, 1}, []int{res.Plan.Readers, res.Plan.Geometry.Banks, res.Plan.Geometry.Group})
+	require.Equal(t, []int{2, 4, 1}, []int{res.Plan.Readers, res.Plan.Geometry.Banks, res.Plan.Geometry.Group})
 
 	o = runtime.Options{Choose: func(*runtime.Model, func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
 		return runtime.Plan{}, errors.New("no plan")

@@ -106,6 +106,7 @@ func (m *Model) checkClass(c *class) error {
 	if err := c.checkExperts(s); err != nil {
 		return err
 	}
+	c.checkEarly(x)
 	return c.checkSize()
 }
 

@@ -15,6 +15,7 @@ func (m *Model) target() (passes.Target, error) {
 	t := passes.Target{Host: m.opt.Host}
 	if m.opt.Device != nil {
 		t = m.opt.Device.Target(m.opt.Host)
+		t.Tiers.P = HeadColumns(m.pkg.Manifest, len(m.module.Layers))
 	}
 	activation := ir.A8
 	for _, kv := range m.pkg.Manifest.Policy {

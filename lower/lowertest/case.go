@@ -24,6 +24,7 @@ type testCase struct {
 // run checks a case in every packing that the backend has, and reports whether
 // the backend supports it.
 func (c testCase) run(t *testing.T, b lower.Backend, o Options) bool {
+	c.cut(o.Largest)
 	m := &ir.Module{Layers: []string{"c0"}, Graphs: []*ir.Graph{c.graph}}
 	if !supported(t, b, o, m, c.graph) {
 		return false
@@ -40,6 +41,17 @@ func (c testCase) run(t *testing.T, b lower.Backend, o Options) bool {
 		}
 	}
 	return true
+}
+
+// cut brings the numbers that the case is given within ±largest, if that is not 0.
+func (c testCase) cut(largest float32) {
+	for _, x := range c.in {
+		for i, f := range x.F {
+			if largest > 0 && f == f {
+				x.F[i] = min(max(f, -largest), largest)
+			}
+		}
+	}
 }
 
 // packs reports whether g reads a packed matrix.
@@ -84,7 +96,7 @@ func (c testCase) check(b lower.Backend, p lower.Packing, o Options, m *ir.Modul
 
 // tolerance returns the widest that applies to the case.
 func (c testCase) tolerance(o Options) Tolerance {
-	tol := o.Tolerance.or(c.tol).or(rounding(c.graph))
+	tol := o.of(c.graph).or(c.tol).or(rounding(c.graph))
 	for _, v := range c.graph.Inputs() {
 		for _, p := range v.Type.Parts {
 			if p.DType != ir.F32 {

@@ -170,7 +170,7 @@ func (y body) check(b lower.Backend, p lower.Packing, o Options, m *ir.Module) (
 		err = s.run(x, cut)
 		got := bytes.Clone(s.call.Out[0].Bytes())
 		if err == nil && i == 0 {
-			err, first = s.compare(o.Tolerance.or(rounding(c.graph))), got
+			err, first = s.compare(o.of(c.graph).or(rounding(c.graph))), got
 		}
 		if err == nil && !bytes.Equal(got, first) {
 			err = fmt.Errorf("groups of %v experts and one of %v give different bits", cut, cuts()[0])

@@ -103,6 +103,7 @@ func (l layerCase) check(b lower.Backend, p lower.Packing, o Options) (err error
 	defer func() { err = errors.Join(err, x.Close()) }()
 	w := walker{m: m, packing: p, on: stand(b), compiled: x, tol: o.Tolerance}
 	for _, g := range m.Graphs {
+		w.tol = w.tol.or(o.of(g))
 		if rounding(g).Rel > 0 {
 			w.tol = w.tol.or(Tolerance{1e-2, "values that are quantized may round to the next code"})
 		}

@@ -28,6 +28,17 @@ type Options struct {
 	// Tolerance for a device that attends to new rows before they are rounded.
 	Half Tolerance
 
+	// Wider says how much further than Tolerance results of a graph may be off,
+	// as where its weights are encoded; nil: no further.
+	Wider func(g *ir.Graph) Tolerance
+
+	// Largest is beyond what the backend has no numbers: inputs are cut to it.
+	// 0: it has those of float32.
+	Largest float32
+
+	// Suites names the parts of RunAll that are run; nil: all.
+	Suites []string
+
 	// Tiered says that the backend runs graphs of several sizes, which may sum
 	// in different orders.
 	Tiered bool
@@ -53,9 +64,9 @@ func RunAll(t *testing.T, b lower.Backend, o Options) {
 		o.Tolerance = float32Sums()
 	}
 	o.Packings = append(b.Packings(), o.Packings...)
-	t.Run("Packings", func(t *testing.T) { testPackings(t, b) })
+	o.part(t, "Packings", func(t *testing.T) { testPackings(t, b) })
 	for _, s := range suites() {
-		t.Run(s.name, func(t *testing.T) {
+		o.part(t, s.name, func(t *testing.T) {
 			for _, c := range s.cases() {
 				if !c.run(t, b, o) {
 					o.refused(t, c.graph.Outputs[0].Op, c.name)
@@ -63,10 +74,24 @@ func RunAll(t *testing.T, b lower.Backend, o Options) {
 			}
 		})
 	}
-	t.Run("Chunks", func(t *testing.T) { testChunks(t, b, o) })
-	t.Run("Layers", func(t *testing.T) { testLayers(t, b, o) })
-	t.Run("Malformed", func(t *testing.T) { testMalformed(t, b, o) })
-	t.Run("Experts", func(t *testing.T) { testExperts(t, b, o) })
+	o.part(t, "Chunks", func(t *testing.T) { testChunks(t, b, o) })
+	o.part(t, "Layers", func(t *testing.T) { testLayers(t, b, o) })
+	o.part(t, "Malformed", func(t *testing.T) { testMalformed(t, b, o) })
+	o.part(t, "Experts", func(t *testing.T) { testExperts(t, b, o) })
+}
+
+func (o Options) part(t *testing.T, name string, run func(t *testing.T)) {
+	if o.Suites == nil || slices.Contains(o.Suites, name) {
+		t.Run(name, run)
+	}
+}
+
+// of returns the tolerance of a graph.
+func (o Options) of(g *ir.Graph) Tolerance {
+	if o.Wider == nil {
+		return o.Tolerance
+	}
+	return o.Tolerance.or(o.Wider(g))
 }
 
 func float32Sums() Tolerance { return Tolerance{2e-5, "float32 sums of at most 384 terms"} }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,24 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	compareTable(t, table)
+}
+
+// TestCoverageOfHTP asks the library of HTP, of whichever QAIRT, and compares with
+// what the table of docs/qnn.md says that the one of 2.47 answers.
+func TestCoverageOfHTP(t *testing.T) {
+	whole := *htp
+	whole.whole = true
+	text, err := os.ReadFile(coverageDoc)
+	require.NoError(t, err)
+	backend := started(t, htp, 69)
+	for _, s := range samples {
+		h := htp
+		if strings.HasSuffix(s.name, "a16w8") {
+			h = &whole
+		}
+		_, says := answer(t, h, backend, s.values)
+		require.Regexp(t, `(?m)^\| `+regexp.QuoteMeta(s.name)+` \|.*\| `+regexp.QuoteMeta(says)+` \|$`, string(text))
+	}
 }
 
 // started returns a target's library, or skips the test.

@@ -27,6 +27,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"estream/ir"
 	"estream/lower"
@@ -39,6 +40,10 @@ type Options struct {
 	Folder string // with the vendor's libraries; "": where find.System.Search finds some
 	SoC    string // of HTP: for which chip graphs are made, as ParseSoC reads it; "": this computer's, or SM8750 where HTP is emulated
 	Whole  bool   // of HTP: w8 is multiplied by rows of 16 bits in whole numbers (a16w8), not in half precision
+
+	// Share makes memory that HTP maps too; nil: the library of the device's system
+	// does, where there is one.
+	Share func(bytes int64) (*native.Region, error)
 
 	// Child prepares what graphs a module has, so that a crash of the library is an
 	// error and what it prints is in nobody's way. Without a Command this process does.
@@ -54,8 +59,12 @@ type Device struct {
 	mu      sync.Mutex // guards what follows
 	place   place
 	backend *native.Backend // nil: not opened
+	thread  *thread         // that calls HTP's library while it is open
 	room    *room           // of the graphs that Compile makes; nil: none
 	made    int             // graphs, for names
+	asked   bool            // whether share is known
+	share   func(bytes int64) (*native.Region, error)
+	spots   map[spot]*native.Memory // in regions, that contexts know
 }
 
 // A room is a context and how many executables of it there are.
@@ -92,25 +101,46 @@ func (d *Device) open() error {
 	if err != nil {
 		return err
 	}
-	l, err := native.Open(at.library)
+	var t *thread
+	if d.half() {
+		t = newThread()
+	}
+	err = t.do(func() error {
+		l, err := native.Open(at.library)
+		if err == nil {
+			d.backend, err = l.Start(native.Options{SoC: at.soc.Model})
+		}
+		return err
+	})
 	if err != nil {
+		t.end()
+		d.backend = nil
 		return err
 	}
-	d.place = at
-	d.backend, err = l.Start(native.Options{SoC: at.soc.Model})
-	return err
+	d.place, d.thread = at, t
+	return nil
+}
+
+// Patience implements static.Lazy. The reference library takes up to twice a graph's
+// weights when it first runs; HTP's takes little, and its emulation is slow.
+func (d *Device) Patience() time.Duration {
+	if d.half() {
+		return 2 * time.Second
+	}
+	return 10 * time.Second
 }
 
 // Close stops the library, which stays loaded. Executables and memories come first.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	b := d.backend
-	d.backend = nil
+	b, t := d.backend, d.thread
+	d.backend, d.thread = nil, nil
 	if b == nil {
 		return nil
 	}
-	return b.Close()
+	defer t.end()
+	return t.do(b.Close)
 }
 
 // Name implements static.Device.
@@ -175,22 +205,26 @@ func (d *Device) build(desc *native.Desc) (*native.Graph, *room, error) {
 	if err := d.open(); err != nil {
 		return nil, nil, err
 	}
-	if d.room == nil {
-		c, err := d.backend.NewContext()
-		if err != nil {
-			return nil, nil, err
-		}
-		d.room = &room{context: c}
-	}
-	d.room.live++
 	d.made++
 	named := *desc
 	named.Name = fmt.Sprintf("%s.%d", desc.Name, d.made)
-	g, err := d.room.context.Build(&named, native.GraphOptions{})
-	if err != nil {
-		return nil, nil, errors.Join(err, d.leave(d.room))
+	var g *native.Graph
+	err := d.thread.do(func() (err error) {
+		if d.room == nil {
+			c, err := d.backend.NewContext()
+			if err != nil {
+				return err
+			}
+			d.room = &room{context: c}
+		}
+		d.room.live++
+		g, err = d.room.context.Build(&named, native.GraphOptions{})
+		return err
+	})
+	if err != nil && d.room != nil {
+		err = errors.Join(err, d.leave(d.room))
 	}
-	return g, d.room, nil
+	return g, d.room, err
 }
 
 // release ends an executable's part of its context, which goes with the last.
@@ -207,5 +241,6 @@ func (d *Device) leave(r *room) error {
 	if d.room == r {
 		d.room = nil
 	}
-	return r.context.Close()
+	forgotten := d.forget(func(s spot) bool { return s.room == r })
+	return errors.Join(forgotten, d.thread.do(r.context.Close))
 }

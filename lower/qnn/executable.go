@@ -18,7 +18,9 @@ type executable struct {
 	low     *lowered
 	call    *native.Call
 	ready   lower.Mem // for what the host makes ready
-	in, out [][]byte  // of a run, in the order of the library's graph
+	ins     []port    // of the library's graph, as are
+	outs    []port
+	in, out [][]byte // of a run
 	open    bool
 }
 
@@ -36,6 +38,7 @@ func (d *Device) executable(g *ir.Graph, low *lowered, made *native.Graph, in *r
 			need += lower.RoundUp(b.bytes, lower.Align)
 		}
 	}
+	e.ins, e.outs = portsOf(low.desc.Inputs()), portsOf(low.desc.Outputs())
 	e.in, e.out = make([][]byte, len(low.in)), make([][]byte, len(low.out))
 	e.ready, err = d.Alloc(need, lower.Align)
 	return e, err
@@ -49,7 +52,7 @@ func (e *executable) Run(ctx context.Context, in, weights, out []lower.Buffer) e
 	if err := e.bindAll(in, weights, out); err != nil {
 		return fmt.Errorf("%s: graph %s: %w", e.device.name, e.graph.Name, err)
 	}
-	if err := e.call.Execute(e.in, e.out); err != nil {
+	if err := e.device.thread.do(func() error { return e.call.Execute(e.in, e.out) }); err != nil {
 		return fmt.Errorf("%s: graph %s: %w", e.device.name, e.graph.Name, err)
 	}
 	return nil
@@ -69,7 +72,14 @@ func (e *executable) bindAll(in, weights, out []lower.Buffer) error {
 		}
 		bytes, err := e.device.bytes(v[b.i], given[b.i])
 		if err == nil {
-			e.in[i], err = b.bind(bytes, given[b.i].Factor, e.ready.Bytes())
+			bytes, err = b.bind(bytes, given[b.i].Factor, e.ready.Bytes())
+		}
+		if err == nil {
+			m, off := given[b.i].Mem, given[b.i].Off+b.off
+			if b.made() {
+				m, off = e.ready, b.place
+			}
+			e.in[i], err = e.stand(&e.ins[i], bytes, m.(*mem), off)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
@@ -80,10 +90,12 @@ func (e *executable) bindAll(in, weights, out []lower.Buffer) error {
 		if err == nil && int64(len(bytes)) < lower.Size(out[o].Type) {
 			err = fmt.Errorf("%d bytes, want %d for %s", len(bytes), lower.Size(out[o].Type), out[o].Type)
 		}
+		if err == nil {
+			e.out[i], err = e.stand(&e.outs[i], bytes[:lower.Size(out[o].Type)], out[o].Mem.(*mem), out[o].Off)
+		}
 		if err != nil {
 			return fmt.Errorf("output %d: %w", o, err)
 		}
-		e.out[i] = bytes[:lower.Size(out[o].Type)]
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"estream/lower/qnn/find"
+	"estream/lower/qnn/native"
 )
 
 // A place is which library a device opens, and for which chip.
@@ -19,6 +20,9 @@ type place struct {
 
 // find looks for the library and the chip; opening comes later.
 func (d *Device) find() (place, error) {
+	if err := native.Available(); err != nil {
+		return place{}, err
+	}
 	set, err := find.Here().Search(d.options.Folder)
 	if err != nil {
 		return place{}, err

@@ -25,6 +25,13 @@ func (d *Device) Prepare(ctx context.Context, gs []*ir.Graph, p lower.Packing) (
 	if err != nil {
 		return nil, err
 	}
+	return d.prepare(ctx, lows)
+}
+
+func (d *Device) prepare(ctx context.Context, lows []*lowered) ([]byte, error) {
+	if len(d.options.Child.Command) == 0 {
+		return nil, nil
+	}
 	at, err := d.find()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
@@ -35,7 +42,7 @@ func (d *Device) Prepare(ctx context.Context, gs []*ir.Graph, p lower.Packing) (
 	}
 	r, err := d.options.Child.Run(ctx, job)
 	if err != nil {
-		return nil, fmt.Errorf("%s: prepare %d graphs: %w", d.name, len(gs), err)
+		return nil, fmt.Errorf("%s: prepare %d graphs: %w", d.name, len(lows), err)
 	}
 	return r.Binary, nil
 }
@@ -87,17 +94,31 @@ func (d *Device) load(gs []*ir.Graph, lows []*lowered, binary []byte) (es []stat
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.backend.FromBinary(binary)
-	if err != nil {
-		return nil, err
-	}
-	in := &room{context: c, live: 1} // this function's part
-	defer func() { err = errors.Join(err, d.release(in)) }()
-	for i, s := range signatures {
-		made, err := c.Retrieve(s)
-		if err != nil {
-			return es, err
+	in := &room{live: 1} // this function's part
+	graphs := make([]*native.Graph, len(signatures))
+	err = d.thread.do(func() error {
+		if in.context, err = d.backend.FromBinary(binary); err != nil {
+			return err
 		}
+		for i := 0; i < len(graphs) && err == nil; i++ {
+			graphs[i], err = in.context.Retrieve(signatures[i])
+		}
+		return err
+	})
+	return d.executables(gs, lows, graphs, in, err)
+}
+
+// executables makes runnable what stands in a context, unless that failed: then it
+// frees it. It returns what it made, of some graphs if there is an error.
+func (d *Device) executables(gs []*ir.Graph, lows []*lowered, graphs []*native.Graph, in *room, failed error) (es []static.Executable, err error) {
+	if in.context == nil {
+		return nil, failed
+	}
+	defer func() { err = errors.Join(err, d.release(in)) }()
+	if failed != nil {
+		return nil, failed
+	}
+	for i, made := range graphs {
 		d.join(in)
 		e, err := d.executable(gs[i], lows[i], made, in)
 		es = append(es, e)

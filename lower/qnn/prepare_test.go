@@ -2,6 +2,7 @@ package qnn_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,9 +39,11 @@ func TestChild(t *testing.T) {
 var small = passes.Tiers{T: []int{16}, S: []int{16}, R: []int{2, 8}}
 
 // prepared is a device of the emulation whose graphs a child prepares.
-func prepared(t testing.TB, soc string) *qnn.Device {
+func prepared(t testing.TB, soc string) *qnn.Device { return preparedAs(t, soc, false) }
+
+func preparedAs(t testing.TB, soc string, whole bool) *qnn.Device {
 	t.Helper()
-	d := qnn.HTP(qnn.Options{Folder: libraries(t, "libQnnHtp.so"), SoC: soc, Child: child()})
+	d := qnn.HTP(qnn.Options{Folder: libraries(t, "libQnnHtp.so"), SoC: soc, Whole: whole, Child: child()})
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
@@ -79,18 +82,19 @@ const artifactVariable = "QNN_TEST_ARTIFACT"
 // TestLoaded runs a package from the artifact that another process gives it, if one
 // does: see TestArtifacts.
 func TestLoaded(t *testing.T) {
-	path, soc, ok := strings.Cut(os.Getenv(artifactVariable), "=")
-	if !ok {
+	told := strings.Split(os.Getenv(artifactVariable), "=")
+	if len(told) != 4 {
 		t.Skip("TestArtifacts gives it an artifact")
 	}
-	artifact, err := os.ReadFile(path)
+	soc, encoding := told[1], told[2]
+	artifact, err := os.ReadFile(told[0])
 	require.NoError(t, err)
-	d := loading{static.New(qnn.HTP(qnn.Options{SoC: soc}), small), t, artifact}
+	d := loading{static.New(qnn.HTP(qnn.Options{SoC: soc, Whole: told[3] == "true"}), small), t, artifact}
 	g := goldenOf(t, "olmoe")
-	m := opened(t, packed(t, "olmoe", "w4"), runtime.Options{Device: d})
+	m := opened(t, packed(t, "olmoe", encoding), runtime.Options{Device: d})
 	res, err := m.Run(t.Context(), runtime.Batch{Prompts: g.ids("p7.input_ids"), Logits: runtime.All})
 	require.NoError(t, err)
-	host := opened(t, packed(t, "olmoe", "w4"), runtime.Options{Packings: []lower.Packing{qnn.Packing()}})
+	host := opened(t, packed(t, "olmoe", encoding), runtime.Options{Packings: []lower.Packing{qnn.Packing()}})
 	want, err := host.Run(t.Context(), runtime.Batch{Prompts: g.ids("p7.input_ids"), Logits: runtime.All})
 	require.NoError(t, err)
 	kl := divergence(want.Logits, res.Logits, len(res.Logits)/7)
@@ -98,23 +102,28 @@ func TestLoaded(t *testing.T) {
 	require.LessOrEqual(t, kl, 2e-3) // the host quantizes activations
 }
 
-// TestArtifacts prepares a package's graphs for three generations of HTP, runs them
-// in a fresh process each, and gives them to devices that they are not for.
+// TestArtifacts prepares packages' graphs for three generations of HTP, runs them in
+// a fresh process each, and gives them to devices that they are not for.
 func TestArtifacts(t *testing.T) {
-	dir, made := packed(t, "olmoe", "w4"), map[string][]byte{}
-	for _, soc := range []string{"v75", "v79", "v81"} {
-		d := prepared(t, soc)
+	made := map[string][]byte{}
+	for _, c := range []struct {
+		soc, encoding string
+		whole         bool
+	}{
+		{"v79", "f32", false}, {"v79", "w8", true}, {"v75", "w4", false}, {"v79", "w4", false}, {"v81", "w4", false},
+	} {
+		soc, d := c.soc, preparedAs(t, c.soc, c.whole)
 		arch, sdk, err := d.Target()
 		require.NoError(t, err)
 		require.Equal(t, soc, arch)
 		require.Regexp(t, `^2\.\d+\.\d+\.\d{12}$`, sdk)
 		require.NoError(t, d.Fits(arch, sdk))
-		made[soc] = artifactOf(t, dir, d)
-		t.Logf("%s: %d bytes", soc, len(made[soc]))
+		made[soc] = artifactOf(t, packed(t, "olmoe", c.encoding), d)
+		t.Logf("%s, %s: %d bytes", soc, c.encoding, len(made[soc]))
 		path := filepath.Join(t.TempDir(), soc)
 		require.NoError(t, os.WriteFile(path, made[soc], 0o666))
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLoaded$", "-test.v")
-		cmd.Env = append(os.Environ(), artifactVariable+"="+path+"="+soc)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s=%s=%s=%t", artifactVariable, path, soc, c.encoding, c.whole))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.NotContains(t, string(out), "SKIP")

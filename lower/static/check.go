@@ -2,6 +2,7 @@ package static
 
 import (
 	"fmt"
+	"slices"
 
 	"estream/ir"
 	"estream/lower"
@@ -33,7 +34,7 @@ func (p *program) check(c *lower.Call) (lower.Dims, error) {
 	if p.expert != nil {
 		return dims, p.checkGroup(c)
 	}
-	return dims, p.checkWeights(c.Weights)
+	return dims, p.checkWeights(c.Weights, dims)
 }
 
 func checkBuffer(v *ir.Value, b lower.Buffer, dims lower.Dims) error {
@@ -60,16 +61,20 @@ func (p *program) checkInplace(c *lower.Call) error {
 	return nil
 }
 
-func (p *program) checkWeights(given []lower.Buffer) error {
+func (p *program) checkWeights(given []lower.Buffer, dims lower.Dims) error {
 	weights := p.graph.Weights()
 	if len(given) != len(weights) {
 		return fmt.Errorf("%d weights, want %d", len(given), len(weights))
 	}
+	at := slices.IndexFunc(p.tiers, func(t *tier) bool { return t.columns == dims[ir.P.Sym] })
+	if at < 0 {
+		return fmt.Errorf("no tier has %d columns: want one of P for each number of columns that a record has", dims[ir.P.Sym])
+	}
 	for i, w := range weights {
-		if !given[i].Type.Equal(w.Type) {
+		if t, err := dims.Bind(w.Type); err != nil || !given[i].Type.Equal(t) {
 			return fmt.Errorf("weight %s has type %s, want %s", w.Name, given[i].Type, w.Type)
 		}
-		if err := given[i].Check(p.sizes[i]); err != nil {
+		if err := given[i].Check(p.tiers[at].sizes[i]); err != nil {
 			return fmt.Errorf("weight %s: %w", w.Name, err)
 		}
 	}

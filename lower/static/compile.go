@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"estream/ir"
 	"estream/lower"
@@ -17,12 +18,16 @@ import (
 type compiled struct {
 	device   Device
 	policy   Policy
+	pack     lower.Packing
 	hosted   lower.Compiled // experts that the host runs too; nil: none
 	programs map[string]*program
 	tiers    []*tier    // of all programs, in the module's order
 	artifact []byte     // that the tiers' graphs were loaded from; nil: none
 	work     lower.Mem  // what the tiers' slots stand in, one tier at a time
 	running  sync.Mutex // held while work is in use
+	patience time.Duration
+	fixed    []*fixed    // programs with weights inside
+	worked   passes.Work // of experts, since Worked
 }
 
 // Compile implements lower.Backend: each tier of each graph that stands on the
@@ -32,7 +37,10 @@ func (b *Backend) Compile(ctx context.Context, m *ir.Module, p lower.Packing) (l
 }
 
 func (b *Backend) compile(ctx context.Context, m *ir.Module, p lower.Packing, artifact []byte) (_ lower.Compiled, err error) {
-	c := &compiled{device: b.device, policy: b.policy, programs: map[string]*program{}, artifact: artifact}
+	c := &compiled{device: b.device, policy: b.policy, pack: p, programs: map[string]*program{}, artifact: artifact}
+	if d, ok := b.device.(Lazy); ok {
+		c.patience = d.Patience()
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -102,7 +110,7 @@ func (c *compiled) settle() error {
 	bytes := int64(0)
 	for _, p := range c.programs {
 		slices.SortFunc(p.tiers, func(a, b *tier) int {
-			return cmp.Or(cmp.Compare(a.rows, b.rows), cmp.Compare(a.past, b.past), cmp.Compare(a.bodies, b.bodies))
+			return cmp.Or(cmp.Compare(a.rows, b.rows), cmp.Compare(a.past, b.past), cmp.Compare(a.bodies, b.bodies), cmp.Compare(a.columns, b.columns))
 		})
 		if err := p.settle(); err != nil {
 			return fmt.Errorf("%s: graph %s: %w", c.device.Name(), p.graph.Name, err)
@@ -134,6 +142,16 @@ func (c *compiled) Program(graph string) (lower.Program, error) {
 	return p, nil
 }
 
+// Worked returns what the calls of experts since it was called before add up to, those
+// that failed apart.
+func (c *compiled) Worked() passes.Work {
+	c.running.Lock()
+	defer c.running.Unlock()
+	w := c.worked
+	c.worked = passes.Work{}
+	return w
+}
+
 func (c *compiled) Artifact() ([]byte, error) { return c.artifact, nil }
 
 // Footprint is what a graph's largest tier needs, whatever the call: it is
@@ -159,6 +177,9 @@ func (c *compiled) Alloc(bytes, align int64) (lower.Mem, error) { return c.devic
 
 func (c *compiled) Close() error {
 	var errs []error
+	for _, f := range c.fixed {
+		errs = append(errs, f.closeTiers())
+	}
 	for _, t := range c.tiers {
 		if t.exe != nil {
 			errs = append(errs, t.exe.Close())
@@ -170,6 +191,6 @@ func (c *compiled) Close() error {
 	if c.hosted != nil {
 		errs = append(errs, c.hosted.Close())
 	}
-	c.programs, c.tiers, c.work, c.hosted = nil, nil, nil, nil
+	c.programs, c.fixed, c.tiers, c.work, c.hosted = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -21,7 +21,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{
 			"a tier of another symbol", strings.ReplaceAll(tail, "@T4", "@S4"),
-			"dev: graph c0.tail@S4: want a tier of T, of S for a graph with a state alone, and of G for an expert alone",
+			"dev: graph c0.tail@S4: want a tier of T, of S for a graph with a state alone, of G for an expert alone, and of P for weights with P columns alone",
 		},
 		{
 			"other extents than its name's", strings.ReplaceAll(tail, "@T4", "@T3"),

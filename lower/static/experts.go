@@ -30,9 +30,10 @@ func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) e
 			return err
 		}
 	}
+	w := passes.WorkOf(launches)
+	w.Dropped = dropped
+	p.owner.worked.Add(w)
 	if report := p.owner.policy.Report; report != nil {
-		w := passes.WorkOf(launches)
-		w.Dropped = dropped
 		report(p.graph.Name, w)
 	}
 	return nil

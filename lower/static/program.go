@@ -20,8 +20,9 @@ type program struct {
 	convs  bool               // whether the state is a convolution's window, not growing
 	step   step               // of a graph with a state
 	window int                // of the graph's attention
-	sizes  []int64            // bytes of each weight
-	tiers  []*tier            // ascending by rows, then by past, then by bodies
+	tiers  []*tier            // ascending by rows, then by past, then by bodies, then by columns
+	pack   lower.Packing      // of its matrices
+	some   bool               // whether P counts columns of its weights, of which a call has some
 	spread passes.Tiers       // of an expert: R and G that there are tiers of
 	host   lower.Program      // of an expert that the host runs too; nil: none
 }
@@ -34,24 +35,31 @@ func newProgram(owner *compiled, g *ir.Graph, p lower.Packing) (*program, error)
 	if err != nil {
 		return nil, err
 	}
-	prog := &program{owner: owner, graph: g, expert: x, state: -1, rows: ir.R}
+	prog := &program{owner: owner, graph: g, expert: x, state: -1, rows: ir.R, pack: p}
 	for _, find := range []func() error{prog.findRows, prog.findState, prog.findAttention, prog.findConv} {
 		if err := find(); err != nil {
 			return nil, err
 		}
 	}
-	return prog, prog.findSizes(p)
+	prog.some = slices.ContainsFunc(g.Weights(), func(w *ir.Value) bool { return slices.Contains(w.Type.Dims, ir.P) })
+	return prog, nil
 }
 
-func (p *program) findSizes(pack lower.Packing) error {
+// sizesOf returns the bytes of each weight of the signature at some extents.
+func (p *program) sizesOf(dims lower.Dims) ([]int64, error) {
+	var sizes []int64
 	for _, w := range p.graph.Weights() {
-		n, err := lower.WeightSize(pack, w.Type, lower.IsMatrix(p.graph, w))
+		t, err := dims.Bind(w.Type)
 		if err != nil {
-			return fmt.Errorf("weight %s: %w", w.Name, err)
+			return nil, fmt.Errorf("weight %s: %w", w.Name, err)
 		}
-		p.sizes = append(p.sizes, n)
+		n, err := lower.WeightSize(p.pack, t, lower.IsMatrix(p.graph, w))
+		if err != nil {
+			return nil, fmt.Errorf("weight %s: %w", w.Name, err)
+		}
+		sizes = append(sizes, n)
 	}
-	return nil
+	return sizes, nil
 }
 
 func (p *program) findRows() error {
@@ -175,9 +183,9 @@ func (p *program) tierOf(rows, bodies int) *tier {
 // largest returns the most rows that a tier takes.
 func (p *program) largest() int { return p.tiers[len(p.tiers)-1].rows }
 
-// pick returns the smallest tier for so many rows, and rows before them, or nil.
-func (p *program) pick(rows, past int) *tier {
-	i := slices.IndexFunc(p.tiers, func(t *tier) bool { return t.rows >= rows && t.past >= past })
+// pick returns the smallest tier for so many rows, rows before them and columns, or nil.
+func (p *program) pick(rows, past, columns int) *tier {
+	i := slices.IndexFunc(p.tiers, func(t *tier) bool { return t.rows >= rows && t.past >= past && t.columns == columns })
 	if i < 0 {
 		return nil
 	}
@@ -218,6 +226,7 @@ func (t *tier) exec(ctx context.Context, weights []lower.Buffer, fill, drain fun
 	if err := t.exe.Run(ctx, buffers(t.in), weights, buffers(t.out)); err != nil {
 		return fmt.Errorf("tier %s: %w", t.graph.Name, err)
 	}
+	t.ran = true
 	for _, s := range t.out {
 		drain(s)
 	}

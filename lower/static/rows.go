@@ -2,7 +2,9 @@ package static
 
 import (
 	"context"
+	"fmt"
 
+	"estream/ir"
 	"estream/lower"
 )
 
@@ -10,7 +12,10 @@ import (
 func (p *program) runRows(ctx context.Context, c *lower.Call, dims lower.Dims) error {
 	for from, n := 0, dims[p.rows.Sym]; from < n; {
 		to := min(n, from+p.largest())
-		t := p.pick(to-from, 0)
+		t := p.pick(to-from, 0, dims[ir.P.Sym])
+		if t == nil {
+			return fmt.Errorf("no tier has %d rows of %d columns", to-from, dims[ir.P.Sym])
+		}
 		fill := func(s slot) { fillRows(c, s, from, to) }
 		drain := func(s slot) { drainRows(c, s, from, to) }
 		if err := t.exec(ctx, p.pickWeights(t, c.Weights), fill, drain); err != nil {
@@ -38,7 +43,7 @@ func (p *program) pickWeights(t *tier, all ...[]lower.Buffer) []lower.Buffer {
 	var bs []lower.Buffer
 	for _, w := range t.weights {
 		b := all[w.body][w.i]
-		b.Len = p.sizes[w.i]
+		b.Len = t.sizes[w.i]
 		bs = append(bs, b)
 	}
 	return bs

@@ -65,7 +65,7 @@ func (p *program) cut(to []chunk, s ir.Span) ([]chunk, error) {
 		if p.window > 0 {
 			k.old = max(0, k.end-p.window+1)
 		}
-		if k.tier = p.pick(k.to-k.from, k.end-k.old); k.tier == nil {
+		if k.tier = p.pick(k.to-k.from, k.end-k.old, 0); k.tier == nil {
 			return nil, fmt.Errorf("%d rows stand before token %d, and the largest tier of S takes %d: give the device a larger tier of S, or make the context shorter",
 				k.end-k.old, from-s.From, p.tiers[len(p.tiers)-1].past)
 		}

@@ -18,9 +18,12 @@ type tier struct {
 	rows    int // extent of the program's rows
 	past    int // S; 0 for a graph without a state
 	bodies  int // experts that one run takes; 1 for other graphs
+	columns int // P; 0 for a graph whose weights have all columns
 	in, out []slot
 	weights []bound // what each of the graph's is
+	sizes   []int64 // bytes of each of the signature's
 	bytes   int64   // where the last slot ends in the device's memory
+	ran     bool
 }
 
 // A role says what an input is filled with, or what becomes of an output.
@@ -45,9 +48,13 @@ type bound struct{ i, body int }
 
 // newTier fits g, whose extents are dims, to the program's signature.
 func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
-	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym], bodies: max(dims["G"], 1)}
-	if t.rows == 0 || len(dims) != 1+min(t.past, 1)+min(dims["G"], 1) || (t.past > 0) != p.grows() || dims["G"] > 0 && p.expert == nil {
-		return nil, fmt.Errorf("want a tier of %s, of S for a graph with a state alone, and of G for an expert alone", p.rows)
+	t := &tier{graph: g, rows: dims[p.rows.Sym], past: dims[ir.S.Sym], bodies: max(dims["G"], 1), columns: dims[ir.P.Sym]}
+	if t.rows == 0 || len(dims) != 1+min(t.past, 1)+min(dims["G"], 1)+min(t.columns, 1) || (t.past > 0) != p.grows() || dims["G"] > 0 && p.expert == nil || (t.columns > 0) != p.some {
+		return nil, fmt.Errorf("want a tier of %s, of S for a graph with a state alone, of G for an expert alone, and of P for weights with P columns alone", p.rows)
+	}
+	var err error
+	if t.sizes, err = p.sizesOf(dims); err != nil {
+		return nil, err
 	}
 	if _, grouped := dims["G"]; grouped && t.bodies == 1 {
 		return nil, fmt.Errorf("want a tier of one expert to have no G")
@@ -86,7 +93,10 @@ func (p *program) newTier(g *ir.Graph, dims lower.Dims) (*tier, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(p.graph.Weights(), func(v *ir.Value) bool { return v.Name == name && v.Type.Equal(w.Type) })
+		i := slices.IndexFunc(p.graph.Weights(), func(v *ir.Value) bool {
+			of, err := dims.Bind(v.Type)
+			return err == nil && v.Name == name && of.Equal(w.Type)
+		})
 		if i < 0 {
 			return nil, fmt.Errorf("weight %s of type %s is none of %s's", w.Name, w.Type, p.graph.Name)
 		}

@@ -46,7 +46,7 @@ func (p *program) runWindows(ctx context.Context, c *lower.Call, dims lower.Dims
 		own := windowOf(all, b)
 		for from := s.From; from < s.To; {
 			to := min(s.To, from+p.largest())
-			t := p.pick(to-from, 0)
+			t := p.pick(to-from, 0, 0)
 			if err := t.exec(ctx, p.pickWeights(t, c.Weights), windowFill(c, own, from, to), windowDrain(c, own, from, to)); err != nil {
 				return lower.MapRow(err, to-from, func(row int) int { return from + row })
 			}

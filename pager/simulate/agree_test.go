@@ -59,7 +59,7 @@ func newTwin(t *testing.T, seed uint64) *twin {
 		pagertest.Shape{Dense: 1, Size: 50}, pagertest.Shape{Dense: 3, Size: 50})}
 	banks, group := 1+rng.IntN(5), 1+rng.IntN(4)
 	x.real, _ = x.m.Config(t, banks, group, 1+rng.IntN(4))
-	x.real.Schedule, x.real.Trace = pager.Schedule(rng.IntN(3)), x.trace
+	x.real.Schedule, x.real.Trace = pager.Schedule(rng.IntN(5)), x.trace
 	if rng.IntN(2) == 0 {
 		x.real.Pins = x.m.Pins(rng)
 	}
@@ -99,7 +99,44 @@ func newTwin(t *testing.T, seed uint64) *twin {
 		}
 		x.sim.Stages = append(x.sim.Stages, s)
 	}
+	for l := range x.sim.Stages {
+		st := &x.sim.Stages[l]
+		st.Before, st.After = x.guess(rng, l), x.guess(rng, l+1)
+	}
 	return x
+}
+
+// guess is a guess of the next stage with experts, or none: right, wrong or half right.
+func (x *twin) guess(rng *rand.Rand, from int) (guess []int) {
+	l := x.routed(from)
+	if l < 0 || rng.IntN(3) == 0 {
+		return nil
+	}
+	wrong, rows := []float64{0, 0.5, 1}[rng.IntN(3)], x.sim.Stages[l].Rows
+	for _, e := range rng.Perm(len(rows)) {
+		if (rows[e] > 0) != (rng.Float64() < wrong) {
+			guess = append(guess, e)
+		}
+	}
+	return guess
+}
+
+// routed is the next stage with experts, -1 where there is none.
+func (x *twin) routed(from int) int {
+	for l := from; l < len(x.sim.Stages); l++ {
+		if len(x.sim.Stages[l].Rows) > 0 {
+			return l
+		}
+	}
+	return -1
+}
+
+// tell guesses the next stage with experts.
+func (x *twin) tell(guess []int, from int) {
+	if guess != nil {
+		require.NoError(x, x.pass.Guess(x.routed(from), guess))
+		synctest.Wait()
+	}
 }
 
 func pad(n int64) int64 { return (n + 15) &^ 15 }
@@ -196,6 +233,7 @@ func (x *twin) walkStage(l int) {
 	if l == len(x.m.Stages)-1 {
 		n *= x.sim.Heads
 	}
+	x.tell(sim.Before, l)
 	var held pager.Span
 	for i := range n {
 		x.pass.ReleaseDense(held)
@@ -222,6 +260,7 @@ func (x *twin) experts(l int) {
 	}
 	require.NoError(x, x.pass.Route(wanted))
 	synctest.Wait()
+	x.tell(sim.After, l+1)
 	x.compute(sim.Side)
 	for {
 		g, ok, err := x.pass.Next(x.Context())

@@ -30,6 +30,9 @@ type pass struct {
 	passed int
 	routed bool
 	asked  bool
+
+	guessed int   // the stage that guess is of; -1: none
+	guess   []int // experts of it, the likeliest first
 }
 
 type cell struct {
@@ -55,6 +58,7 @@ type cursor struct{ stage, dense, expert int }
 // start checks the configuration and makes the cells.
 func (p *pass) start() error {
 	a := p.c.Arena
+	p.c.Schedule = cmp.Or(p.c.Schedule, pager.BeforeRouting)
 	if p.c.Readers < 1 || p.c.Heads < 0 {
 		return fmt.Errorf("%d readers, %d heads", p.c.Readers, p.c.Heads)
 	}
@@ -69,11 +73,29 @@ func (p *pass) start() error {
 			return fmt.Errorf("stage %d: experts of %d bytes in %d banks of %d times %d", i, st.Stride, a.Banks, a.Group, a.Stride)
 		}
 	}
+	if err := p.checkGuesses(); err != nil {
+		return err
+	}
 	p.slots, p.banks, p.pins = make([]cell, 2), make([]cell, a.Banks), make([]cell, len(p.c.Pins))
 	p.idle, p.line = p.c.Readers, line{Disk: p.c.Disk}
 	for i := range p.c.Pins {
 		if err := p.pin(&p.c.Pins[i], &p.pins[i]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) checkGuesses() error {
+	for i, st := range p.c.Stages {
+		for j, guess := range [][]int{st.Before, st.After} {
+			if len(guess) == 0 {
+				continue
+			}
+			of := p.guessOf(i + j)
+			if of < 0 || slices.Min(guess) < 0 || slices.Max(guess) >= len(p.c.Stages[of].Rows) {
+				return fmt.Errorf("stage %d: a guess of experts %v, which do not follow", i, guess)
+			}
 		}
 	}
 	return nil
@@ -118,18 +140,16 @@ func (p *pass) work() {
 	for p.idle > 0 && (p.asked || p.c.Schedule != pager.OnDemand) {
 		r, to, ok := p.upcoming()
 		if ok && to == nil {
-			cells := p.cells(r.Dense)
-			if i := slices.IndexFunc(cells, func(c cell) bool { return c.state == pager.Available }); i >= 0 {
-				to = &cells[i]
-			}
+			to = p.available(r)
 		}
 		if to == nil {
 			return
 		}
 		p.asked = false
-		if r.Dense {
+		switch {
+		case r.Dense:
 			p.at.dense++
-		} else {
+		case !p.guessing(r.Stage):
 			p.at.expert = r.First + r.Count
 		}
 		p.idle--

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write what the simulations of testdata 
 // stage; a word is KEY=VALUE, where rows are of each expert and stages are so many of their kind:
 //
 //	pass schedule=before-routing q=1 b=2 g=2 heads=1 rate=BYTES/S latency=D check=BYTES/S fetch=BYTES,... embed=D
-//	stage times=1 dense=BYTES,... time=D,... stride=BYTES rows=N,... call=D row=D side=D tail=D
+//	stage times=1 dense=BYTES,... time=D,... stride=BYTES rows=N,... call=D row=D side=D tail=D before=N,... after=N,...
 //	pin stage=N dense=0 first=N count=1 loaded=0
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -123,6 +123,7 @@ func parse(t *testing.T, text string) (c simulate.Config) {
 
 func stage(w words) simulate.Stage {
 	st := simulate.Stage{Stride: int64(w.int("stride", 0)), Rows: w.ints("rows"), Side: w.time("side"), Tail: w.time("tail")}
+	st.Before, st.After = w.ints("before"), w.ints("after")
 	times := w.times("time")
 	for i, n := range w.ints("dense") {
 		d := simulate.Dense{Bytes: int64(n)}

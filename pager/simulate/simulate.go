@@ -40,6 +40,10 @@ type Stage struct {
 	Group  func(rows []int) time.Duration // computing the experts of a group that have rows; nil: none
 	Side   time.Duration                  // between routing and the first group
 	Tail   time.Duration                  // after the last
+
+	// Guesses of experts, the likeliest first, of the next stage that has some: when this stage begins, which may be its
+	// own, and when it is routed, of one after it. nil: none.
+	Before, After []int
 }
 
 // A Dense is a record that is always needed, and the computation between it and what comes next: of a layer, until routes
@@ -80,7 +84,7 @@ func (t Totals) Bubble() float64 {
 
 // Run simulates a pass. An error tells of a Config that no pass could run.
 func Run(c Config) (Totals, error) {
-	p := &pass{c: c}
+	p := &pass{c: c, guessed: -1}
 	if err := p.start(); err != nil {
 		return Totals{}, fmt.Errorf("simulate: %w", err)
 	}
@@ -124,6 +128,7 @@ func (p *pass) fetch() {
 // layer is what the consumer does in a stage.
 func (p *pass) layer() {
 	st := &p.c.Stages[p.stage]
+	p.tell(st.Before, p.stage)
 	var held *cell
 	for i := range p.denseCount(p.stage) {
 		if held != nil {
@@ -146,6 +151,7 @@ func (p *pass) mixture(st *Stage) {
 	p.routed = true
 	p.dropUnwanted()
 	p.work()
+	p.tell(st.After, p.stage+1)
 	all := Span{Stage: p.stage}
 	p.compute(st.Side, all)
 	for c := p.take(false); c != nil; c = p.take(false) {

@@ -1,6 +1,8 @@
 package planner_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -225,6 +227,10 @@ func kept(t *testing.T, dir string) {
 	require.Nil(t, planner.Load(other))
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
 	require.Nil(t, planner.Load(key), "a damaged profile")
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(text, bytes.Repeat([]byte(" "), 1<<20)...), 0o666))
+	require.Nil(t, planner.Load(key), "longer than a profile is")
 
 	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o644))

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -66,15 +67,15 @@ func topK(module *ir.Module, class string) int {
 type Planner struct {
 	Profile  *Profile
 	Package  Package
-	Schedule pager.Schedule
-	Limit    int64 // bytes that a session of an accelerator can map; 0: no limit
+	Schedule pager.Schedule // of all plans; Auto: each has its own
+	Limit    int64          // bytes that a session of an accelerator can map; 0: no limit
 
 	routes map[int][][]int // of each layer, by tokens
 }
 
 // Predict simulates a run of a plan: the first of a process, or one that finds in memory what is to stay there.
 func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error) {
-	c := simulate.Config{Arena: plan.Geometry, Schedule: p.Schedule, Readers: plan.Readers, Disk: p.Profile.Disk, Drag: p.Profile.Drag, Heads: 1}
+	c := simulate.Config{Arena: plan.Geometry, Schedule: cmp.Or(p.Schedule, plan.Schedule), Readers: plan.Readers, Disk: p.Profile.Disk, Drag: p.Profile.Drag, Heads: 1}
 	records, table := plan.Pinned()
 	for _, r := range records {
 		c.Pins = append(c.Pins, simulate.Pin{Stage: r.Stage, Dense: r.Dense, First: r.First, Count: r.Count, Loaded: !first})
@@ -96,9 +97,27 @@ func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error
 		}
 		c.Stages = append(c.Stages, st)
 	}
+	guess(c.Stages)
 	c.Stages = append(c.Stages, p.head(plan))
 	c.Heads = (plan.Rows + plan.Head - 1) / max(1, plan.Head)
 	return simulate.Run(c)
+}
+
+// guess has each layer's experts guessed, and rightly, once the layer before it is routed.
+func guess(layers []simulate.Stage) {
+	var next []int
+	for l := len(layers) - 1; l >= 0; l-- {
+		st := &layers[l]
+		st.After = next
+		if len(st.Rows) > 0 {
+			next = nil
+			for e, n := range st.Rows {
+				if n > 0 {
+					next = append(next, e)
+				}
+			}
+		}
+	}
 }
 
 func chunks(plan runtime.Plan) int { return (plan.Tokens + plan.Chunk - 1) / max(1, plan.Chunk) }

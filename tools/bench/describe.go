@@ -28,7 +28,7 @@ func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: params,
 		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, TypeK: k, TypeV: v, Prompt: tokens,
 		TestTime: time.Now().UTC().Format("2006-01-02T15:04:05Z"),
-		Kernels:  kernels(s.Host.Kernels), Schedule: s.Runtime.Schedule.String(), Seed: s.Seed,
+		Kernels:  kernels(s.Host.Kernels), Schedule: plan.Schedule.String(), Seed: s.Seed,
 		Q: plan.Readers, B: plan.Geometry.Banks, G: plan.Geometry.Group,
 		ArenaBytes: plan.Geometry.Bytes(), PlanBytes: plan.Bytes(),
 	}

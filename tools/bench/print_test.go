@@ -78,7 +78,7 @@ func TestCSV(t *testing.T) {
 	require.Len(t, rows, 3)
 	require.Equal(t, strings.Fields(`build_commit build_number cpu_info gpu_info backends model_filename model_type model_size model_n_params n_batch n_ubatch n_threads
 		type_k type_v n_prompt n_gen n_depth test_time avg_ns stddev_ns avg_ts stddev_ts
-		kernels schedule seed q b g arena_bytes resident_bytes plan_bytes peak_bytes bytes_read bytes_wasted read_ns compute_ns wait_ns bubble_estimate
+		kernels schedule seed q b g arena_bytes resident_bytes plan_bytes peak_bytes bytes_read bytes_wasted guessed guess_hits guess_misses read_ns compute_ns wait_ns bubble_estimate
 		tio_ns texec_ns bubble int8_share bf16_share energy_j tokens_per_j energy_source energy_note`), rows[0])
 	at := func(row int, field string) string {
 		for i, name := range rows[0] {

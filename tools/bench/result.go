@@ -32,8 +32,8 @@ type Result struct {
 	SamplesNS []int64   `json:"samples_ns"`
 	SamplesTS []float64 `json:"samples_ts"`
 
-	Kernels  string `json:"kernels"` // the instruction set
-	Schedule string `json:"schedule"`
+	Kernels  string `json:"kernels"`  // the instruction set
+	Schedule string `json:"schedule"` // that of the plan, where it was left to it
 	Seed     uint64 `json:"seed"`
 	Q        int    `json:"q"`
 	B        int    `json:"b"`
@@ -45,6 +45,9 @@ type Result struct {
 	PeakBytes     *int64 `json:"peak_bytes"` // of the process so far; null after a model was in memory for the bubble
 	BytesRead     int64  `json:"bytes_read"`
 	BytesWasted   int64  `json:"bytes_wasted"`
+	Guessed       int    `json:"guessed"` // experts, before their routes were known
+	GuessHits     int    `json:"guess_hits"`
+	GuessMisses   int    `json:"guess_misses"` // that were wanted and not guessed
 
 	ReadNS         int64   `json:"read_ns"`    // with a read in flight
 	ComputeNS      int64   `json:"compute_ns"` // in programs

@@ -31,6 +31,10 @@ func (t *tally) add(res *runtime.Result, used energy.Reading, busy map[string]ti
 	t.bytes += float64(s.Bytes)
 	t.wasted += float64(s.Wasted)
 	t.bubble += s.BubbleEstimate()
+	t.Guessed, t.GuessHits, t.GuessMisses = 0, 0, 0 // the same in each repetition
+	for _, g := range s.Guesses {
+		t.Guessed, t.GuessHits, t.GuessMisses = t.Guessed+g.Guessed, t.GuessHits+g.Hit, t.GuessMisses+g.Missed
+	}
 	if apart.compute > 0 {
 		t.SamplesTioNS = append(t.SamplesTioNS, apart.reads.Nanoseconds())
 		t.SamplesExecNS = append(t.SamplesExecNS, apart.compute.Nanoseconds())

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"estream/lower/host/kernel"
-	"estream/pager"
 	"estream/tools/bench"
 	"estream/tools/energy"
 )
@@ -72,9 +71,9 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell of plans, the machine's peaks and energy, too")
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
 	fl.BoolVar(&f.resident, "resident", false, "keep all weights in memory")
-	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
+	f.scheduling(fl)
 	fl.IntVarP(&f.readers, "readers", "q", 0, "reads in flight (default 2)")
-	fl.IntVarP(&f.banks, "banks", "B", 0, "groups of experts in memory (default 3)")
+	fl.IntVarP(&f.banks, "banks", "B", 0, "groups of experts in memory (default 4, or 3 of experts above 32 MiB)")
 	fl.IntVarP(&f.group, "group", "G", 0, "experts a read (default: about 32 MiB)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)

@@ -119,7 +119,7 @@ func TestBenchUsage(t *testing.T) {
 		{"--delay -1 DIR", "--delay=-1: want 0 to 1048576 seconds"},
 		{"-q 999 DIR", "--readers=999: want 0 (chosen) to 256"},
 		{"--resident --memory 1GiB DIR", "--resident keeps all weights in memory: leave out --memory"},
-		{"--schedule never DIR", `unknown schedule "never": use before-routing, after-routing or on-demand`},
+		{"--schedule never DIR", `unknown schedule "never": use auto, before-routing, after-routing, on-demand or guessed`},
 	} {
 		args := append([]string{"bench"}, strings.Fields(strings.ReplaceAll(c.args, "DIR", dir))...)
 		require.Equal(t, result{2, "", "estream: " + c.want + "\n"}, run(args...), "estream %q", args)

@@ -73,7 +73,7 @@ func (a *App) flagValues(command, flag string) cobra.CompletionFunc {
 	case "only":
 		return words("config", "graphs", "weights")
 	case "schedule":
-		return words(pager.BeforeRouting.String(), pager.AfterRouting.String(), pager.OnDemand.String())
+		return words(schedules()...)
 	case "experts", "attention", "head":
 		return words("exact", "f32", "bf16", "w8", "w4g32", "w4g64", "w4g128", "w4full32")
 	case "embed":

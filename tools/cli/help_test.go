@@ -91,7 +91,7 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{"run --logits |", "last\nall\nnone" + words},
-		{"run --schedule |", "before-routing\nafter-routing\non-demand" + words},
+		{"run --schedule |", "auto\nbefore-routing\nafter-routing\non-demand\nguessed" + words},
 		{"run |", folders},
 		{"run p |", none},
 		{"run --chunk |", none},

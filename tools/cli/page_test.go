@@ -30,7 +30,7 @@ func TestSynthHTML(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Less(t, len(text), 1<<20)
-	for _, want := range []string{"<title>Qwen3-30B-A3B · estream</title>", "This package is planned, not written", "<dd>30,532,122,624</dd>", "A run's arena has 3 banks of 13 experts and two slots", "<dt>the least arena</dt><dd>39.5 MiB</dd>", "computing hides the reading of experts: 510 where"} {
+	for _, want := range []string{"<title>Qwen3-30B-A3B · estream</title>", "This package is planned, not written", "<dd>30,532,122,624</dd>", "A run's arena has 4 banks of 13 experts and two slots", "<dt>the least arena</dt><dd>39.5 MiB</dd>", "computing hides the reading of experts: 510 where"} {
 		require.Contains(t, string(text), want)
 	}
 	require.NotContains(t, string(text), "cannot be shown")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"estream/pager"
 	"estream/runtime"
 	"estream/runtime/planner"
 )
@@ -53,7 +52,7 @@ how many tokens it takes for computation to hide reads: below it the disk limits
 	fl.StringSliceVar(&f.lengths, "tokens", []string{"512"}, "lengths of prompts: numbers or ranges such as 128-2048*2")
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: as little as is fast)")
 	fl.StringVar(&f.limit, "session-limit", "", "most memory that a session of an accelerator can map, such as 3.5GB (default: no limit)")
-	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
+	f.scheduling(fl)
 	fl.IntVar(&f.readers, "readers", 0, "predict with so many reads in flight (default: the best of 1 to 4)")
 	fl.IntVar(&f.banks, "banks", 0, "predict with so many groups of experts in memory (default: the best)")
 	fl.IntVar(&f.group, "group", 0, "predict with so many experts a read (default: the best)")
@@ -198,7 +197,7 @@ func planJSON(dir string, p *planner.Planner, lengths []planned) map[string]any 
 	choice := func(c planner.Choice) map[string]any {
 		g := c.Plan.Geometry
 		return map[string]any{
-			"q": c.Plan.Readers, "b": g.Banks, "g": g.Group, "chunk": c.Plan.Chunk,
+			"schedule": c.Plan.Schedule.String(), "q": c.Plan.Readers, "b": g.Banks, "g": g.Group, "chunk": c.Plan.Chunk,
 			"ttft_s": c.First.Time.Seconds(), "tio_s": c.First.Reads.Seconds(), "texec_s": c.First.Compute.Seconds(), "bubble": c.First.Bubble(),
 			"next_s": c.Next.Time.Seconds(), "next_tio_s": c.Next.Reads.Seconds(), "next_bubble": c.Next.Bubble(), "bytes_read": c.First.Bytes, "next_bytes_read": c.Next.Bytes,
 			"plan_bytes": c.Plan.Bytes(), "arena_bytes": g.Bytes(), "mapped_bytes": p.Mapped(c.Plan),

@@ -18,6 +18,25 @@ import (
 // find.Variable, which names the folder of libraries.
 const qnnSoC = "ESTREAM_QNN_SOC"
 
+// Further ones are whether the head runs on the device too, "device", and whether the
+// weights of layers are "inside" its graphs or "bound" at each run.
+const (
+	qnnHead    = "ESTREAM_QNN_HEAD"
+	qnnWeights = "ESTREAM_QNN_WEIGHTS"
+)
+
+// qnnInside reports whether weights are to be inside.
+func qnnInside() (bool, error) {
+	switch at := os.Getenv(qnnWeights); at {
+	case "", "bound":
+		return false, nil
+	case "inside":
+		return true, nil
+	default:
+		return false, usagef("%s is %q: want bound or inside", qnnWeights, at)
+	}
+}
+
 // qnnBackends run graphs on Qualcomm's libraries. A program that cannot load them
 // has these too: it packs for a device that can.
 func qnnBackends() []Backend {
@@ -48,7 +67,11 @@ func qnnOptions() qnn.Options {
 // qnnTiers are what graphs are made for where a package has no calibration: one
 // token, and chunks of a prompt; rows of an expert for either.
 func qnnTiers() passes.Tiers {
-	return passes.Tiers{T: []int{1, 16, 64}, S: []int{64, 512, 4096}, R: []int{1, 4, 16, 64}}
+	t := passes.Tiers{T: []int{1, 16, 64}, S: []int{64, 512, 4096}, R: []int{1, 4, 16, 64}}
+	if os.Getenv(qnnHead) == "device" {
+		t.L = []int{1, 16, 64}
+	}
+	return t
 }
 
 // qnnChild is the name of the command that prepares graphs for another process.

@@ -39,9 +39,21 @@ func (a *App) report(f runFlags, m *runtime.Model, tok *tokenizer.Tokenizer, pro
 		ttft.Seconds(), s.Busy.Seconds(), s.Compute.Seconds(), 100*s.BubbleEstimate())
 	fmt.Fprintf(a.Stdout, "memory  peak %s, planned %s; arena %s, experts of one layer %s, of all %s\n",
 		formatSize(peak), formatSize(plan.Bytes()), formatSize(plan.Geometry.Bytes()), formatSize(s.Layer), formatSize(s.Pool))
+	a.printWork(s.Work)
 	fmt.Fprintf(a.Stdout, "read    %s in %d reads, %s of it unneeded; Q=%d B=%d G=%d\n",
 		formatSize(s.Bytes), s.Reads, formatSize(s.Wasted), plan.Readers, plan.Geometry.Banks, plan.Geometry.Group)
+	if n, hit, missed := guesses(res); n > 0 {
+		fmt.Fprintf(a.Stdout, "guessed %d experts before their routes were known, %d of them right; %d that were wanted were not guessed\n", n, hit, missed)
+	}
 	return nil
+}
+
+// guesses sums up how experts were guessed.
+func guesses(res *runtime.Result) (n, hit, missed int) {
+	for _, g := range res.Stats.Guesses {
+		n, hit, missed = n+g.Guessed, hit+g.Hit, missed+g.Missed
+	}
+	return n, hit, missed
 }
 
 func (a *App) printTop(top []candidate) {
@@ -68,11 +80,13 @@ func clip(s string, n int) string {
 
 func runJSON(prompts [][]int32, top [][]candidate, res *runtime.Result, ttft time.Duration, peak int64) map[string]any {
 	s, g := res.Stats, res.Plan.Geometry
+	guessed, hits, misses := guesses(res)
 	return map[string]any{
+		"schedule": res.Plan.Schedule.String(), "guessed": guessed, "guess_hits": hits, "guess_misses": misses,
 		"prompt_tokens": prompts, "top_tokens": top,
 		"ttft_s": ttft.Seconds(), "run_s": s.Total.Seconds(), "tio_s": s.Busy.Seconds(), "texec_s": s.Compute.Seconds(), "bubble_estimate": s.BubbleEstimate(),
 		"bytes_read": s.Bytes, "bytes_wasted": s.Wasted, "reads": s.Reads,
-		"pool_bytes": s.Pool, "layer_bytes": s.Layer, "arena_bytes": g.Bytes(), "plan_bytes": res.Plan.Bytes(), "peak_bytes": peak,
+		"work": workJSON(s.Work), "pool_bytes": s.Pool, "layer_bytes": s.Layer, "arena_bytes": g.Bytes(), "plan_bytes": res.Plan.Bytes(), "peak_bytes": peak,
 		"q": res.Plan.Readers, "b": g.Banks, "g": g.Group, "chunk": res.Plan.Chunk,
 	}
 }

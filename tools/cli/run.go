@@ -19,7 +19,6 @@ import (
 
 	"estream/ir"
 	"estream/lower/host"
-	"estream/pager"
 	"estream/runtime"
 	"estream/runtime/tokenizer"
 	"estream/tools/trace"
@@ -77,9 +76,9 @@ reads are in flight; the arena holds B groups of G experts, and two dense record
 // shaping are the flags that say how a package runs.
 func (f *runFlags) shaping(fl *pflag.FlagSet, a *App) {
 	fl.StringVar(&f.memory, "memory", "", "most resident memory of the process, such as 900MiB (default: a small arena)")
-	fl.StringVar(&f.schedule, "schedule", pager.BeforeRouting.String(), "when reads may begin: before-routing, after-routing or on-demand")
+	f.scheduling(fl)
 	fl.IntVar(&f.readers, "readers", 0, "reads in flight (default 2)")
-	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 3)")
+	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 4, or 3 of experts above 32 MiB)")
 	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 32 MiB)")
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
@@ -118,6 +117,11 @@ func (a *App) prepare(f runFlags) (o runtime.Options, err error) {
 		return o, err
 	}
 	b.use(&o, host.New(h))
+	if o.Device != nil {
+		if o.Inside, err = qnnInside(); err != nil {
+			return o, err
+		}
+	}
 	debug.SetGCPercent(25)                                 // garbage is no part of a memory plan
 	goruntime.GOMAXPROCS(o.Threads + cmp.Or(o.Readers, 2)) // readers have processors of their own
 	return o, nil
@@ -147,15 +151,6 @@ func (a *App) options(f runFlags) (o runtime.Options, err error) {
 	}
 	o.Ops, err = ir.Core(a.Ops...)
 	return o, err
-}
-
-func parseSchedule(s string) (pager.Schedule, error) {
-	for _, sch := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
-		if s == sch.String() || s == "" {
-			return sch, nil
-		}
-	}
-	return 0, usagef("unknown schedule %q: use before-routing, after-routing or on-demand", s)
 }
 
 func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {

@@ -143,14 +143,17 @@ func TestRunFlags(t *testing.T) {
 	dir, tokens := packed(t, tiny, "w8"), []string{"run", "--json", "--tokens", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18"}
 	want := object(t, ok(t, append(tokens, dir)...))["top_tokens"]
 	for _, flags := range [][]string{
-		{"--memory", "1GiB"}, {"--schedule", "on-demand"}, {"--schedule", "after-routing"}, {"--readers", "1"},
+		{"--memory", "1GiB"}, {"--schedule", "on-demand"}, {"--schedule", "after-routing"}, {"--schedule", "guessed"}, {"--schedule", "before-routing"}, {"--readers", "1"},
 		{"--banks", "1", "--group", "1"}, {"--group", "4"}, {"--chunk", "5"}, {"--threads", "1"},
 		{"--checksum", "first"}, {"--checksum", "off"},
 	} {
 		v := object(t, ok(t, append(append(tokens, flags...), dir)...))
 		require.Equal(t, want, v["top_tokens"], "%v", flags)
 	}
-	v := object(t, ok(t, append(tokens, "--readers", "3", "--banks", "2", "--group", "2", dir)...))
+	v := object(t, ok(t, append(tokens[:2:2], "--tokens", "1,2,3", dir)...))
+	require.Equal(t, "guessed", v["schedule"], "3 tokens touch few experts")
+	require.Greater(t, v["guess_hits"], 0.0)
+	v = object(t, ok(t, append(tokens, "--readers", "3", "--banks", "2", "--group", "2", dir)...))
 	require.Equal(t, []any{3.0, 2.0, 2.0}, []any{v["q"], v["b"], v["g"]})
 }
 

@@ -8,7 +8,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 
 	"estream/lower/qnn/find"
 	"estream/lower/qnn/native"
@@ -56,12 +55,7 @@ type Options struct {
 }
 
 // Built returns why this build cannot call QNN's libraries, nil if it can.
-func Built() error {
-	if _, err := native.Open(""); errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil // the error is that no library has an empty name
-}
+func Built() error { return native.Available() }
 
 // Examine looks at everything.
 func Examine(ctx context.Context, o Options) *Report {

@@ -1,11 +1,10 @@
 package page
 
 import (
-	"cmp"
-
 	"estream/ir"
 	"estream/pager"
 	"estream/passes"
+	"estream/runtime"
 )
 
 // An outlook is what is known of a run without a machine and a prompt.
@@ -40,24 +39,12 @@ func (s Source) outlook(m *ir.Module, classes []class) outlook {
 	return out
 }
 
-// arena is that of the plan; without one it is about what runtime tries first.
+// arena is that of the plan, or what runtime tries first.
 func (s Source) arena() pager.Geometry {
 	if s.Plan != nil {
 		return s.Plan.Geometry
 	}
-	g, most := pager.Geometry{Align: s.Manifest.Align}, 0
-	for _, r := range s.Manifest.Experts {
-		most, g.Stride = max(most, r.Index+1), max(g.Stride, r.Stride(g.Align))
-	}
-	for _, r := range s.Manifest.Dense {
-		g.DenseSlot = max(g.DenseSlot, r.Stride(g.Align))
-	}
-	if most > 0 {
-		const about = 32 << 20 // bytes of a group
-		g.Group = max(1, min(about/int(cmp.Or(g.Stride, 1)), most/8))
-		g.Banks = min(3, 2*((most+g.Group-1)/g.Group))
-	}
-	return g
+	return runtime.Arena(s.Manifest)
 }
 
 // products are the multiplications and additions of a row in the matrix products of a

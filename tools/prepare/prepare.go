@@ -19,7 +19,6 @@ import (
 	"estream/lower"
 	"estream/pager/crc32c"
 	"estream/pager/layout"
-	"estream/passes"
 	"estream/runtime"
 )
 
@@ -73,15 +72,15 @@ type artifact struct{ layout.Artifact }
 func (a artifact) of(b layout.Artifact) bool { return a.Backend == b.Backend && a.Arch == b.Arch }
 
 func compile(ctx context.Context, man *layout.Manifest, b Backend, o Options) (a artifact, f file, err error) {
-	i := slices.IndexFunc(b.Packings(), func(p lower.Packing) bool { return p.Name == man.Packing })
-	if i < 0 {
-		return a, f, fmt.Errorf("packed as %s, which %s does not read: repack it with --backend %s", man.Packing, b.Name(), b.Name())
+	p, err := packingOf(man, b)
+	if err != nil {
+		return a, f, err
 	}
 	a.Artifact = layout.Artifact{Backend: b.Name(), Name: programs}
 	if a.Arch, a.SDK, err = b.ArtifactTarget(); err != nil {
 		return a, f, err
 	}
-	data, err := bytesOf(ctx, man, b, b.Packings()[i], o)
+	data, err := bytesOf(ctx, man, b, p, o)
 	if err != nil {
 		return a, f, fmt.Errorf("%s for %s: %w", b.Name(), a.Arch, err)
 	}
@@ -92,11 +91,8 @@ func compile(ctx context.Context, man *layout.Manifest, b Backend, o Options) (a
 
 // bytesOf compiles the module as a run does.
 func bytesOf(ctx context.Context, man *layout.Manifest, b Backend, p lower.Packing, o Options) ([]byte, error) {
-	m, err := ir.Parse(man.Module, o.Ops)
+	m, err := legalized(man, b, o)
 	if err != nil {
-		return nil, err
-	}
-	if err := passes.Run(m, passes.Open(b.Target(o.Host)), nil); err != nil {
 		return nil, err
 	}
 	c, err := b.Compile(ctx, m, p)

@@ -22,6 +22,7 @@ type Backend struct {
 	addNode             func(uintptr, cOp) uint64
 	at                  func(call, of string) // told before each call that prepares; nil: nobody
 	contexts            atomic.Int64          // that are open
+	maps                atomic.Bool           // whether the library knows no registered memory
 }
 
 // Start starts the library.

@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"time"
 )
 
 // A Child does jobs in a process of its own, one a job: a library that crashes on
@@ -17,6 +20,10 @@ import (
 // process's output.
 type Child struct {
 	Command []string // whose main calls Serve, such as this executable with a hidden argument
+
+	// Patience is how long one call of the library may take before the process is
+	// ended; 0: half an hour.
+	Patience time.Duration
 }
 
 // A report is what a child says: which call it is about to make, or, at last, how
@@ -32,7 +39,8 @@ type report struct {
 const reports = 3
 
 // Run does the job and returns what it came to. A crash is an error that names the
-// call and what it was about; cancelling ctx kills the child.
+// call and what it was about, and so is a call that does not return; cancelling ctx
+// ends the child.
 func (c Child) Run(ctx context.Context, j *Job) (*Result, error) {
 	if len(c.Command) == 0 {
 		return nil, errors.New("a child needs a command")
@@ -47,7 +55,10 @@ func (c Child) Run(ctx context.Context, j *Job) (*Result, error) {
 	}
 	defer r.Close()
 	var log tail
-	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
+	alive, end := context.WithCancel(ctx)
+	defer end()
+	cmd := exec.CommandContext(alive, c.Command[0], c.Command[1:]...)
+	cmd.WaitDelay = time.Second // for what it has started, and holds its output
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = &job, &log, &log, []*os.File{w}
 	cmd.Env = append(os.Environ(), "GOTRACEBACK=none")
 	err = cmd.Start()
@@ -55,18 +66,24 @@ func (c Child) Run(ctx context.Context, j *Job) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Command[0], err)
 	}
-	last := listen(r)
+	patience := cmp.Or(c.Patience, 30*time.Minute)
+	hangs := time.AfterFunc(patience, end)
+	last := listen(r, func() { hangs.Reset(patience) })
+	over := !hangs.Stop()
 	died := cmd.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if over && last.Result == nil {
+		died = fmt.Errorf("it was ended, as the call had not returned after %v", patience)
+	}
 	return last.outcome(died, &log)
 }
 
-// listen returns the last report that comes from r.
-func listen(r io.Reader) report {
+// listen returns the last report that comes from r, and tells of each.
+func listen(r io.Reader, came func()) report {
 	var last report
-	for d := gob.NewDecoder(r); ; {
+	for d := gob.NewDecoder(r); ; came() {
 		var next report
 		if d.Decode(&next) != nil {
 			return last
@@ -94,6 +111,7 @@ func (r *report) outcome(died error, log *tail) (*Result, error) {
 
 // Serve does the job that a Child has sent to this process, and ends the process.
 func Serve() {
+	signal.Ignore(os.Interrupt) // which a terminal sends to parent and child: the parent ends this process
 	out := os.NewFile(reports, "reports")
 	enc := gob.NewEncoder(out)
 	end := func(r report) {

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 )
 
+// notSupported is QNN's code for what a library, or a backend of it, has not.
+const notSupported = 1000
+
 // An Error is a call that QNN refused.
 type Error struct {
 	Call   string // of the C API, such as graphAddNode
@@ -51,10 +54,7 @@ func (l *Library) failure(f function, of string, returned uint64) error {
 func remedy(call string, code int) string {
 	const see = "the library's log says why"
 	switch code {
-	case 1000:
-		if call == memRegister.String() {
-			return "only a device registers memory: pass buffers"
-		}
+	case notSupported:
 		return "this library, or the SoC it was started for, lacks the feature or the type: lower the graph otherwise"
 	case 1002:
 		if call == graphFinalize.String() {

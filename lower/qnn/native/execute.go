@@ -81,10 +81,10 @@ func (s *side) bind(buffers [][]byte, h *hold) error {
 	for i, b := range buffers {
 		t, p, want := &s.tensors[i], &s.ports[i], s.ports[i].Bytes()
 		if m := s.memory[i]; m != nil {
-			if m.handle == nil || b != nil {
+			if !m.known() || b != nil {
 				return fmt.Errorf("%s %s: it stands in memory that is registered, and has no buffer", s.what, p.Name)
 			}
-			t.memory, t.data, t.size = registered, m.handle, 0
+			t.memory, t.data, t.size = m.place(h)
 			continue
 		}
 		if len(b) != want {

@@ -2,12 +2,16 @@ package native
 
 import (
 	"encoding/binary"
+	"encoding/gob"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/x448/float16"
@@ -18,9 +22,28 @@ const childArgument = "qnn-child"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childArgument {
+		if len(os.Args) > 2 {
+			misbehave(os.Args[2])
+		}
 		Serve()
 	}
 	os.Exit(m.Run())
+}
+
+// misbehave is a child in whose library a call does not return, or aborts.
+func misbehave(how string) {
+	enc := gob.NewEncoder(os.NewFile(reports, "reports"))
+	if enc.Encode(report{Call: "graphFinalize", Of: "graph g"}) != nil {
+		os.Exit(1)
+	}
+	if how == "abort" {
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil || self.Signal(syscall.SIGABRT) != nil {
+			os.Exit(1)
+		}
+	}
+	signal.Ignore(os.Interrupt)
+	time.Sleep(time.Hour)
 }
 
 func child() Child { return Child{Command: []string{os.Args[0], childArgument}} }

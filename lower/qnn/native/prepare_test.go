@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -111,9 +112,9 @@ func TestChildReportsRefusals(t *testing.T) {
 func TestChildFails(t *testing.T) {
 	_, err := Child{}.Run(t.Context(), &Job{})
 	require.EqualError(t, err, "a child needs a command")
-	_, err = Child{[]string{filepath.Join(t.TempDir(), "none")}}.Run(t.Context(), &Job{})
+	_, err = Child{Command: []string{filepath.Join(t.TempDir(), "none")}}.Run(t.Context(), &Job{})
 	require.ErrorContains(t, err, "no such file")
-	_, err = Child{[]string{"/bin/false"}}.Run(t.Context(), &Job{})
+	_, err = Child{Command: []string{"/bin/false"}}.Run(t.Context(), &Job{})
 	require.EqualError(t, err, "a process that prepares graphs died before it began: exit status 1")
 	_, err = child().Run(t.Context(), &Job{Library: "/none/libQnnHtp.so"})
 	require.ErrorContains(t, err, "load /none/libQnnHtp.so: ")
@@ -121,6 +122,24 @@ func TestChildFails(t *testing.T) {
 	cancel()
 	_, err = child().Run(ctx, &Job{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestChildMisbehaves ends children in which a call does not return: after a while,
+// and at once where nobody waits any more. One that aborts is told of alike.
+func TestChildMisbehaves(t *testing.T) {
+	c := Child{Command: append(child().Command, "hang"), Patience: 50 * time.Millisecond}
+	_, err := c.Run(t.Context(), &Job{})
+	require.EqualError(t, err, "graph g: graphFinalize: the process that prepared it died: it was ended, as the call had not returned after 50ms")
+
+	c.Patience = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = c.Run(ctx, &Job{})
+	require.ErrorIs(t, err, context.Canceled)
+
+	c.Command[len(c.Command)-1] = "abort"
+	_, err = c.Run(t.Context(), &Job{})
+	require.ErrorContains(t, err, "graph g: graphFinalize: the process that prepared it died: exit status 2; it printed: SIGABRT: abort")
 }
 
 func TestDLC(t *testing.T) {
@@ -173,7 +192,5 @@ func TestBackend(t *testing.T) {
 			_, err = c.Register(&Tensor{Name: "w", Type: Float16, Dims: []int{32}}, s)
 			require.ErrorContains(t, err, "tensor w: 64 bytes at", s)
 		}
-		_, err = c.Register(&Tensor{Name: "w", Type: Float16, Dims: []int{32}}, Shared{FD: 3, Bytes: 64})
-		require.ErrorContains(t, err, "tensor w: memRegister: QNN_COMMON_ERROR_NOT_SUPPORTED (1000): only a device registers memory: pass buffers")
 	})
 }

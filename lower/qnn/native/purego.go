@@ -4,13 +4,18 @@ package native
 
 import (
 	"fmt"
+	"os"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 )
 
 // A symbol is a C function.
 type symbol uintptr
+
+// Available returns why this build cannot call the libraries, nil if it can.
+func Available() error { return nil }
 
 // load maps the library at path, which stays mapped until the process ends: the
 // vendor's libraries keep threads.
@@ -56,4 +61,15 @@ func unbuffer() error {
 	file := **(**uintptr)(unsafe.Pointer(&stdout))
 	purego.SyscallN(setvbuf, file, 0, none, 0)
 	return nil
+}
+
+// mapFile maps n bytes of a file from off on, which whoever writes the file's other
+// maps changes.
+func mapFile(fd int, off int64, n int) ([]byte, func() error, error) {
+	skip := off % int64(os.Getpagesize())
+	b, err := unix.Mmap(fd, off-skip, n+int(skip), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("map %d bytes at %d of a shared buffer, file %d: %w", n, off, fd, err)
+	}
+	return b[skip:], func() error { return unix.Munmap(b) }, nil
 }

@@ -1,0 +1,99 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/pager/layout"
+	"estream/passes"
+	"estream/runtime"
+)
+
+// A Described is a graph that stands in a file of its own.
+type Described struct {
+	Graph string `json:"graph"`
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Describe writes the graphs that the package dir has on a backend, one a tier, to
+// files <graph>.dlc of the folder to, which it makes, in place of files of these names.
+// If one fails none is replaced.
+func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(ctx context.Context, g *ir.Graph, p lower.Packing, path string) error, o Options) (_ []Described, err error) {
+	pkg, err := layout.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := packingOf(pkg.Manifest, b)
+	if err != nil {
+		return nil, fmt.Errorf("package %s: %w", dir, err)
+	}
+	m, err := legalized(pkg.Manifest, b, o)
+	if err != nil {
+		return nil, fmt.Errorf("package %s: %w", dir, err)
+	}
+	for _, at := range []string{to, filepath.Dir(to)} {
+		if _, err := os.Stat(filepath.Join(at, layout.ManifestName)); err == nil {
+			return nil, fmt.Errorf("%s is a package: name another folder for DLCs", at)
+		}
+	}
+	const searchable = 0o755
+	if err := os.MkdirAll(to, searchable); err != nil {
+		return nil, err
+	}
+	fresh, err := os.MkdirTemp(to, ".dlc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
+	var made []Described
+	for _, g := range m.Graphs {
+		if _, _, tier := passes.ParseTier(g.Name); !tier || g.On != b.Name() {
+			continue
+		}
+		name := g.Name + ".dlc"
+		if err := write(ctx, g, p, filepath.Join(fresh, name)); err != nil {
+			return nil, fmt.Errorf("package %s: %w", dir, err)
+		}
+		info, err := os.Stat(filepath.Join(fresh, name))
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, Described{g.Name, filepath.Join(to, name), info.Size()})
+	}
+	if len(made) == 0 {
+		return nil, fmt.Errorf("package %s: %s runs none of its graphs", dir, b.Name())
+	}
+	for _, d := range made {
+		if err := os.Rename(filepath.Join(fresh, filepath.Base(d.File)), d.File); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// packingOf is the package's packing, if b reads it.
+func packingOf(man *layout.Manifest, b lower.Backend) (lower.Packing, error) {
+	i := slices.IndexFunc(b.Packings(), func(p lower.Packing) bool { return p.Name == man.Packing })
+	if i < 0 {
+		return lower.Packing{}, fmt.Errorf("packed as %s, which %s does not read: repack it with --backend %s", man.Packing, b.Name(), b.Name())
+	}
+	return b.Packings()[i], nil
+}
+
+// legalized is the package's module as a run on b has it.
+func legalized(man *layout.Manifest, b runtime.Device, o Options) (*ir.Module, error) {
+	m, err := ir.Parse(man.Module, o.Ops)
+	if err != nil {
+		return nil, err
+	}
+	t := b.Target(o.Host)
+	t.Tiers.P = runtime.HeadColumns(man, len(m.Layers))
+	return m, passes.Run(m, passes.Open(t), nil)
+}

@@ -1,0 +1,69 @@
+package prepare_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"estream/ir"
+	"estream/lower"
+	"estream/lower/host"
+	"estream/lower/lowertest"
+	"estream/lower/static"
+	"estream/models/all"
+	"estream/models/checkpoint"
+	"estream/passes"
+	"estream/tools/pack"
+	"estream/tools/prepare"
+)
+
+// TestDescribe: each tier's graph is written once; if one cannot be, what was there stays.
+func TestDescribe(t *testing.T) {
+	npu := static.New(lowertest.NewNPU(), passes.Tiers{T: []int{1, 4}, S: []int{8}, R: []int{2}})
+	e, err := pack.FindEncoding("f32")
+	require.NoError(t, err)
+	dir, to := filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "graphs")
+	_, err = pack.Run(t.Context(), "../../testdata/olmoe", dir, pack.Options{
+		Encoding: e, Backend: npu.Name(), Packing: npu.Packings()[0],
+		Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
+	})
+	require.NoError(t, err)
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	o := prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+	text, fails := "first", ""
+	write := func(_ context.Context, g *ir.Graph, p lower.Packing, path string) error {
+		if g.Name == fails {
+			return errors.New("no room")
+		}
+		require.Equal(t, npu.Packings()[0].Name, p.Name)
+		return os.WriteFile(path, []byte(text+" "+g.Name), 0o666)
+	}
+	made, err := prepare.Describe(t.Context(), dir, to, npu, write, o)
+	require.NoError(t, err)
+	var graphs []string
+	for _, m := range made {
+		graphs = append(graphs, m.Graph)
+		require.Equal(t, filepath.Join(to, m.Graph+".dlc"), m.File)
+		require.EqualValues(t, len("first "+m.Graph), m.Bytes)
+	}
+	require.ElementsMatch(t, []string{"expert0@R2", "c0.body@T1,S8", "c0.body@T4,S8", "c0.tail@T1", "c0.tail@T4"}, graphs)
+
+	text, fails = "second", graphs[len(graphs)-1]
+	_, err = prepare.Describe(t.Context(), dir, to, npu, write, o)
+	require.EqualError(t, err, "package "+dir+": no room")
+	entries, err := os.ReadDir(to)
+	require.NoError(t, err)
+	require.Len(t, entries, len(graphs), "and nothing else")
+	for _, m := range made {
+		is, err := os.ReadFile(m.File)
+		require.NoError(t, err)
+		require.Equal(t, "first "+m.Graph, string(is))
+	}
+	_, err = prepare.Describe(t.Context(), dir, dir, npu, write, o)
+	require.EqualError(t, err, dir+" is a package: name another folder for DLCs")
+}

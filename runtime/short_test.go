@@ -141,7 +141,7 @@ func TestShortPrompts(t *testing.T) {
 		require.Nil(t, plain.guesses)
 	}
 	auto := open(t, dir, runtime.Options{Source: source})
-	for n, want := range map[int]pager.Schedule{1: pager.Guessed, 8: pager.Guessed, 9: pager.BeforeRouting, 200: pager.BeforeRouting} {
+	for n, want := range map[int]pager.Schedule{1: pager.Guessed, 5: pager.Guessed, 6: pager.BeforeRouting, 200: pager.BeforeRouting} {
 		plan, err := auto.Plan(runtime.Batch{Prompts: [][]int32{make([]int32, n)}})
 		require.NoError(t, err)
 		require.Equal(t, want, plan.Schedule, "%d tokens, 4 of 16 experts each", n)

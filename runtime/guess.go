@@ -87,6 +87,7 @@ func (r *run) guess(from int, x lower.Buffer) error {
 			if r.ctx.Err() != nil {
 				return context.Cause(r.ctx)
 			}
+			r.namedOf = -1
 			return nil // the router alone may say that a number is none: it is given the right ones
 		}
 		for i, e := range lower.I32(out.Bytes()) {
@@ -178,6 +179,16 @@ func (m *Model) findRouters() {
 		m.routers.parts[l] = routerPart{m.routers.bytes, from, to - from}
 		m.routers.bytes += (to - from + align - 1) / align * align
 	}
+}
+
+// Routers returns the bytes of each read that is made, once, of what guesses multiply by.
+func (m *Model) Routers() (reads []int64) {
+	for _, part := range m.routers.parts {
+		if part.len > 0 {
+			reads = append(reads, lower.RoundUp(part.len, m.dense.Align()))
+		}
+	}
+	return reads
 }
 
 // keep makes memory for the routers, or frees it.

@@ -42,7 +42,7 @@ type Options struct {
 	// run. 0: the least good arena, and whole batches where they fit.
 	Memory int64
 
-	Schedule pager.Schedule // when reads may begin; Auto: Guessed for prompts that touch few experts, else BeforeRouting
+	Schedule pager.Schedule // when reads may begin; Auto: Guessed for prompts that touch few experts (AfterRouting in one bank), else BeforeRouting
 	Checksum pager.Policy   // which records are compared with their checksums
 	Readers  int            // reads in flight (Q); 0: chosen
 	Banks    int            // groups of experts in memory (B); 0: chosen

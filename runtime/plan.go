@@ -158,6 +158,9 @@ func (m *Model) shapes(tokens int, s Shape) []geometryChunk {
 	var many, few []geometryChunk
 	for _, schedule := range m.schedules(tokens) {
 		for _, g := range geometries(m.pkg.Manifest, s, schedule) {
+			if m.opt.Schedule == pager.Auto && schedule == pager.Guessed && g.Banks < 2 {
+				continue // one bank holds no guesses: routers would be read and kept in vain
+			}
 			for _, chunk := range m.chunks(tokens) {
 				if chunk >= min(fewRows, tokens) {
 					many = append(many, geometryChunk{g, chunk, schedule})

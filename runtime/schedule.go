@@ -18,7 +18,7 @@ func (m *Model) schedules(tokens int) []pager.Schedule {
 	case m.opt.Schedule != pager.Auto:
 		return []pager.Schedule{m.opt.Schedule}
 	case m.routers.bytes > 0 && m.touched(tokens) <= fewTouched:
-		return []pager.Schedule{pager.Guessed, pager.BeforeRouting}
+		return []pager.Schedule{pager.Guessed, pager.AfterRouting}
 	}
 	return []pager.Schedule{pager.BeforeRouting}
 }

@@ -149,6 +149,12 @@ func TestShortPrompts(t *testing.T) {
 			require.Equal(t, []int{8, 1}, []int{shape.Banks, shape.Group}, "banks and group of 4 groups of 2")
 		}
 	}
+	one := open(t, dir, runtime.Options{Source: source, Banks: 1})
+	for n, want := range map[int]pager.Schedule{1: pager.AfterRouting, 200: pager.BeforeRouting} {
+		plan, err := one.Plan(runtime.Batch{Prompts: [][]int32{make([]int32, n)}})
+		require.NoError(t, err)
+		require.Equal(t, want, plan.Schedule, "%d tokens, in the one bank that a guess may not have", n)
+	}
 }
 
 // TestGuessesOfFamilies: every family is guessed in every routed layer; layers without

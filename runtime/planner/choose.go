@@ -84,7 +84,8 @@ func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan,
 // Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits: of the fastest,
 // 2 % apart, about the smallest arena. What a machine that is busier than its profile would punish is left out where
 // something else is as good: one reader, and fewer banks than one that is computed on, one that is read and one in case
-// either is late. Of arenas that differ by less than a factor of two the one of the largest reads is taken.
+// either is late. Of arenas that differ by less than a factor of two the one of the largest reads is taken, and of those
+// of guesses, each of which takes a bank, the one of the most banks.
 func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choice, err error) {
 	choices, err := p.choices(as)
 	if err != nil {
@@ -99,8 +100,14 @@ func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choic
 	bytes := func(c Choice) int64 { return c.Plan.Geometry.Bytes() }
 	smallest := bytes(slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(bytes(a), bytes(b)) }))
 	choices = slices.DeleteFunc(choices, func(c Choice) bool { return bytes(c) >= 2*smallest })
+	grain := func(c Choice) int {
+		if cmp.Or(p.Schedule, c.Plan.Schedule) == pager.Guessed {
+			return c.Plan.Geometry.Banks
+		}
+		return c.Plan.Geometry.Group
+	}
 	best = slices.MinFunc(choices, func(a, b Choice) int {
-		return cmp.Or(cmp.Compare(b.Plan.Geometry.Group, a.Plan.Geometry.Group), cmp.Compare(bytes(a), bytes(b)), cmp.Compare(a.First.Time, b.First.Time))
+		return cmp.Or(cmp.Compare(grain(b), grain(a)), cmp.Compare(bytes(a), bytes(b)), cmp.Compare(a.First.Time, b.First.Time))
 	})
 	return p.Of(best.Plan)
 }

@@ -52,7 +52,7 @@ func TestPackage(t *testing.T) {
 	class := profile.Classes["c0"]
 	require.Positive(t, class.Body.Row+class.Body.Call+class.Body.More, "%+v", class)
 	require.Positive(t, class.Group.Row+class.Group.Call+class.Group.More, "%+v", class)
-	for _, schedule := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand} {
+	for _, schedule := range []pager.Schedule{pager.BeforeRouting, pager.AfterRouting, pager.OnDemand, pager.Guessed} {
 		t.Run(schedule.String(), func(t *testing.T) { predicts(t, dir, profile, schedule) })
 	}
 	t.Run("frontier", func(t *testing.T) { frontier(t, dir, profile) })
@@ -182,6 +182,11 @@ func TestPickAmongEqual(t *testing.T) {
 	require.Less(t, g.Bytes(), 2*smallest.Bytes())
 	g.Group++
 	require.GreaterOrEqual(t, g.Bytes(), 2*smallest.Bytes(), "%s: no larger reads in less than twice the smallest", c.Plan)
+
+	p.Schedule = pager.Guessed
+	c, err = p.Pick(within(1 << 40))
+	require.NoError(t, err)
+	require.Equal(t, []int{6, 1}, []int{c.Plan.Geometry.Banks, c.Plan.Geometry.Group}, "a guess takes a bank: %s", c.Plan)
 }
 
 // Along the frontier memory rises, and each choice is faster than those before it in one of its runs.

@@ -20,6 +20,8 @@ type Package struct {
 	Layers []Layer
 	Head   []int64 // bytes of its records
 	Table  int64   // bytes of the embedding table
+
+	Routers []int64 // bytes of each read before a first run that guesses
 }
 
 // A Layer is what a layer reads.
@@ -34,7 +36,7 @@ type Layer struct {
 // Describe returns what a prediction needs to know of a model.
 func Describe(m *runtime.Model) Package {
 	man, module := m.Manifest(), m.Module()
-	p := Package{Table: man.Rows[0].Size()}
+	p := Package{Table: man.Rows[0].Size(), Routers: m.Routers()}
 	for _, class := range module.Layers {
 		p.Layers = append(p.Layers, Layer{Class: class, TopK: topK(module, class)})
 	}
@@ -79,6 +81,9 @@ func (p *Planner) Predict(plan runtime.Plan, first bool) (simulate.Totals, error
 	records, table := plan.Pinned()
 	for _, r := range records {
 		c.Pins = append(c.Pins, simulate.Pin{Stage: r.Stage, Dense: r.Dense, First: r.First, Count: r.Count, Loaded: !first})
+	}
+	if first && c.Schedule == pager.Guessed {
+		c.Fetch, c.Depth = append(c.Fetch, p.Package.Routers...), runtime.TableReaders
 	}
 	if first || !table {
 		blocks := math.Ceil(float64(p.Package.Table) / layout.BlockSize)

@@ -18,7 +18,7 @@ func schedules() (names []string) {
 
 // scheduling is the flag that says when reads may begin.
 func (f *runFlags) scheduling(fl *pflag.FlagSet) {
-	fl.StringVar(&f.schedule, "schedule", pager.Auto.String(), "when reads may begin: "+listed(schedules())+"; auto is guessed for prompts that touch few experts, else before-routing")
+	fl.StringVar(&f.schedule, "schedule", pager.Auto.String(), "when reads may begin: "+listed(schedules())+"; auto is guessed for prompts that touch few experts (after-routing in one bank), else before-routing")
 }
 
 func parseSchedule(s string) (pager.Schedule, error) {

@@ -25,7 +25,7 @@ func (c Cause) Doc() string {
 	return map[Cause]string{
 		Disk:    "the disk was busy with other records: it is slower than the computation; more --memory keeps weights there, a longer prompt computes more for each byte",
 		Banks:   "the disk was idle, and no bank or dense slot was free to read into: more --banks, or --memory",
-		Routes:  "the disk was idle until routes were known: --schedule before-routing begins sooner",
+		Routes:  "the disk was idle until routes were known: of long prompts --schedule before-routing begins sooner; of short ones it reads what nobody wants",
 		Start:   "nothing could be computed before the first records were there",
 		Reread:  "it was read twice: after it was dropped, or after a fault",
 		Unknown: "the trace has no read of it",

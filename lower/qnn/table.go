@@ -125,9 +125,21 @@ func scaleRows(l *lowering, v *ir.Value) {
 	l.node("ElementWiseMultiply", l.result(v), []string{x, column})
 }
 
-// rmsNorm gives the node a beta of zeros, without which HTP does not compose it.
+// rmsNorm gives the node a beta of zeros, without which HTP does not compose it, and
+// rows in two axes: of heads in a third, 16 rows and more, HTP computes wrong numbers.
 func rmsNorm(l *lowering, v *ir.Value) {
+	n := v.Type.Last().N
 	x, gain := l.operand(v.Args[0]), l.operand(v.Args[1])
-	in := []string{x, gain, l.constant(0, v.Type.Last().N)}
-	l.node("RmsNorm", l.result(v), in, native.F32("epsilon", float32(v.Attr.(ir.EpsAttr).Eps)), native.U32s("axes", last(v)))
+	rows, axis := x, last(v)
+	if v.Type.Rank() > 2 {
+		rows, axis = l.reshaped(x, elements(v.Type)/n, n), 1
+	}
+	params := []native.Param{native.F32("epsilon", float32(v.Attr.(ir.EpsAttr).Eps)), native.U32s("axes", axis)}
+	in := []string{rows, gain, l.constant(0, n)}
+	if rows == x {
+		l.node("RmsNorm", l.result(v), in, params...)
+		return
+	}
+	y := l.node("RmsNorm", l.temp(l.dims(rows)...), in, params...)
+	l.node("Reshape", l.result(v), []string{y})
 }

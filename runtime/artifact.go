@@ -13,7 +13,8 @@ import (
 
 // A targeted backend has artifacts that are for one architecture each.
 type targeted interface {
-	ArtifactFits(arch, sdk string) error // nil, or an error that names both and the remedy
+	ArtifactTarget() (arch, sdk string, err error) // of this device; an error where it cannot be used at all
+	ArtifactFits(arch, sdk string) error           // nil, or an error that names both and the remedy
 }
 
 // compileDevice makes the device's programs: from what the package keeps for it,
@@ -27,7 +28,7 @@ func (m *Model) compileDevice(ctx context.Context, p lower.Packing) (lower.Compi
 	if a != nil {
 		file, err := m.pkg.Companion(a.File)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w, or compile it anew with estream prepare", err)
 		}
 		c, err := d.Load(ctx, m.module, p, file[a.Offset:a.Offset+a.Length])
 		if err == nil || !errors.Is(err, lower.ErrUnsupported) {
@@ -40,16 +41,19 @@ func (m *Model) compileDevice(ctx context.Context, p lower.Packing) (lower.Compi
 // artifact returns what the package keeps for a device, nil if it keeps nothing
 // for that kind. What is for other devices of the kind is an error.
 func (m *Model) artifact(d Device) (*layout.Artifact, error) {
-	fits := func(arch, sdk string) error { return nil }
-	if t, ok := d.(targeted); ok {
-		fits = t.ArtifactFits
-	}
+	t, ok := d.(targeted)
 	var why []string
 	for _, a := range slices.Backward(m.pkg.Manifest.Artifacts) { // the latest first
 		if a.Backend != d.Name() {
 			continue
 		}
-		err := fits(a.Arch, a.SDK)
+		if !ok {
+			return &a, nil
+		}
+		if _, _, err := t.ArtifactTarget(); err != nil {
+			return nil, err
+		}
+		err := t.ArtifactFits(a.Arch, a.SDK)
 		if err == nil {
 			return &a, nil
 		}

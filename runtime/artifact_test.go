@@ -40,6 +40,13 @@ func (k *keeping) Load(ctx context.Context, m *ir.Module, p lower.Packing, artif
 	return k.Compile(ctx, m, p)
 }
 
+func (k *keeping) ArtifactTarget() (arch, sdk string, err error) {
+	if k.arch == "" {
+		return "", "", errors.New("no device")
+	}
+	return k.arch, "2", nil
+}
+
 func (k *keeping) ArtifactFits(arch, sdk string) error {
 	if arch != k.arch {
 		return fmt.Errorf("made for %s by %s, the device is %s", arch, sdk, k.arch)
@@ -86,9 +93,14 @@ func TestArtifacts(t *testing.T) {
 		require.NoError(t, opened(k))
 		require.Equal(t, []string{"for " + arch}, k.loaded)
 	}
+	require.NoError(t, os.Rename(filepath.Join(dir, "made.v1"), filepath.Join(dir, "away")))
+	require.NoError(t, opened(&keeping{arch: "v2"}), "what others need is missing")
+	require.EqualError(t, opened(&keeping{arch: "v1"}), "package "+dir+": made.v1: is missing: copy the package again, or compile it anew with estream prepare")
+	require.NoError(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "made.v1")))
 	other := &keeping{arch: "v1", refuse: fmt.Errorf("of other graphs: %w", lower.ErrUnsupported)}
 	require.NoError(t, opened(other), "it is compiled")
 	require.Len(t, other.loaded, 1)
 	require.EqualError(t, opened(&keeping{arch: "v1", refuse: errors.New("broken")}), "package "+dir+": broken")
+	require.EqualError(t, opened(&keeping{}), "package "+dir+": no device")
 	require.EqualError(t, opened(&keeping{arch: "v3"}), "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3")
 }

@@ -31,6 +31,9 @@ func (d *Device) find() (place, error) {
 	if !ok {
 		return place{}, fmt.Errorf("no %s in %s: %s", d.library(), set.Path, d.remedy)
 	}
+	if err := l.Misfit(find.Here()); err != nil { // the system's loader ends the process for a file that was cut
+		return place{}, err
+	}
 	at := place{folder: set.Path, library: l.Path}
 	if at.build, err = l.Build(); err != nil {
 		return place{}, err

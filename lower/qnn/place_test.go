@@ -48,9 +48,15 @@ func TestNoLibraries(t *testing.T) {
 
 	folder := libraries(t, "libQnnHtp.so")
 	require.NoError(t, os.Symlink(filepath.Join(folder, "libQnnHtp.so"), filepath.Join(odd, "libQnnHtp.so")))
-	require.EqualError(t, qnn.CPU(qnn.Options{Folder: odd}).Open(), "qnn-cpu: no libQnnCpu.so in "+odd+": QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs")
+	require.EqualError(t, qnn.CPU(qnn.Options{Folder: odd}).Open(), "qnn-cpu: no libQnnCpu.so in "+odd+": QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs and name its folder with ESTREAM_QNN_LIBS")
 	said, err := qnn.HTP(qnn.Options{Folder: odd, SoC: "v81"}).Libraries()
 	require.NoError(t, err)
 	require.Regexp(t, `/libQnnHtp.so, QAIRT 2\.\d+\.\d+\.\d+, for SM8850 \(v81\)$`, said)
+	whole, err := os.ReadFile(filepath.Join(folder, "libQnnHtp.so"))
+	require.NoError(t, err)
+	cut := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(folder, "libQnnSystem.so"), filepath.Join(cut, "libQnnSystem.so")))
+	require.NoError(t, os.WriteFile(filepath.Join(cut, "libQnnHtp.so"), whole[:100_000], 0o666))
+	require.EqualError(t, qnn.HTP(qnn.Options{Folder: cut}).Open(), "qnn-htp: "+filepath.Join(cut, "libQnnHtp.so")+": no library: EOF: copy it again")
 	require.EqualError(t, qnn.HTP(qnn.Options{Folder: odd, SoC: "SM1"}).Open(), `qnn-htp: unknown chip "SM1": give a name such as SM8750, its number in QNN such as 69, or a generation such as v79`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"path/filepath"
 	"slices"
 
@@ -57,8 +58,17 @@ func (d *Device) lowerAll(gs []*ir.Graph, p lower.Packing) ([]*lowered, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: graph %s: %w", d.name, g.Name, err)
 		}
+		lows[i].desc.Name = sealed(lows[i].desc)
 	}
 	return lows, nil
+}
+
+// sealed is a graph's name and a checksum of all that it is, by which a binary has it:
+// one that another version of estream made of the same inputs is not taken for it.
+func sealed(d *native.Desc) string {
+	sum := crc32.NewIEEE()
+	fmt.Fprint(sum, *d)
+	return fmt.Sprintf("%s#%08x", d.Name, sum.Sum32())
 }
 
 // Load implements static.Preparer. What the binary says of itself is compared with
@@ -156,7 +166,7 @@ func (d *Device) read(lows []*lowered, binary []byte) ([]native.Signature, error
 	for i, low := range lows {
 		at := slices.IndexFunc(m.Graphs, func(s native.Signature) bool { return s.Graph == low.desc.Name })
 		if at < 0 {
-			return nil, fmt.Errorf("it has no graph %s: it was made of another package, or for other tiers: prepare the package again: %w", low.desc.Name, lower.ErrUnsupported)
+			return nil, fmt.Errorf("it has no graph %s: another version of estream made it, of another package, or for other tiers: prepare the package again: %w", low.desc.Name, lower.ErrUnsupported)
 		}
 		if out[i], err = match(low.desc, m.Graphs[at]); err != nil {
 			return nil, fmt.Errorf("graph %s: %w", low.desc.Name, err)

@@ -22,7 +22,7 @@ type target struct {
 
 // On the CPU, Dequantize makes numbers of an input at the first run alone.
 var (
-	cpu = &target{name: "qnn-cpu", kind: "cpu", remedy: "QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs", float: native.Float32, numbers: "Convert", unpack: unpackRounding}
+	cpu = &target{name: "qnn-cpu", kind: "cpu", remedy: "QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs and name its folder with ESTREAM_QNN_LIBS", float: native.Float32, numbers: "Convert", unpack: unpackRounding}
 	htp = &target{name: "qnn-htp", kind: "htp", remedy: "install it with tools/qnn-libs, or choose another folder", float: native.Float16, numbers: "Dequantize", unpack: unpackConverting}
 )
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,8 +23,8 @@ type Package struct {
 // Path is where the file of that name lies.
 func (p *Package) Path(name string) string { return filepath.Join(p.Dir, name) }
 
-// Open reads and checks the manifest of the package in dir, and that its files
-// are there, whole, and no links out of dir. It reads no weights: that is for
+// Open reads and checks the manifest of the package in dir, and that its files,
+// compiled programs apart, are there, whole, and no links out of dir. It reads no weights: that is for
 // [Verify]. What is no package wraps [ErrNotPackage]; a rule broken is an
 // [*Error].
 func Open(dir string) (*Package, error) {
@@ -40,11 +41,17 @@ func Open(dir string) (*Package, error) {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
 	for _, f := range m.Files {
-		if err := checkOnDisk(root, f); err != nil {
+		if err := checkOnDisk(root, f); err != nil && !m.compiled(f.Name) {
 			return nil, fmt.Errorf("package %s: %w", dir, err)
 		}
 	}
 	return &Package{Dir: dir, Manifest: m}, nil
+}
+
+// compiled reports whether a file has programs, which can be made anew: who needs them
+// reads them by Companion, which checks them.
+func (m *Manifest) compiled(file string) bool {
+	return slices.ContainsFunc(m.Artifacts, func(a Artifact) bool { return a.File == file })
 }
 
 // looksLikePackage tells what is no package from what is a broken one, and says

@@ -25,8 +25,11 @@ const (
 	qnnWeights = "ESTREAM_QNN_WEIGHTS"
 )
 
-// qnnInside reports whether weights are to be inside.
+// qnnInside reports whether weights are to be inside, and what no variable may be.
 func qnnInside() (bool, error) {
+	if at := os.Getenv(qnnHead); at != "" && at != "device" && at != "host" {
+		return false, usagef("%s is %q: want device or host", qnnHead, at)
+	}
 	switch at := os.Getenv(qnnWeights); at {
 	case "", "bound":
 		return false, nil

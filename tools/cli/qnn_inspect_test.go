@@ -76,6 +76,6 @@ func TestQNNInspectMade(t *testing.T) {
 	require.Len(t, files, 1)
 	out := ok(t, "inspect", "--records", files[0]).out
 	require.Regexp(t, `^binary +[\d.]+ MiB, for SM8750 \(v79\), by QAIRT 2\.\d+\S+, core API 2\.\d+\.\d+\n`, out)
-	require.Contains(t, out, "graph     expert0@R4: ")
+	require.Regexp(t, `\ngraph +expert0@R4#[0-9a-f]{8}: `, out)
 	require.Regexp(t, `  input +expert.gate.weight f32\[32 64\]`, out)
 }

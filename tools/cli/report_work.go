@@ -21,8 +21,8 @@ func (a *App) printWork(work []runtime.LayerWork) {
 			most = w
 		}
 	}
-	fmt.Fprintf(a.Stdout, "device  %d launches of experts for %d rows, %.1f %% of what it computed padding, most in layer %d (%.1f %%); %d second calls, %d rows dropped, %d experts on the host\n",
-		all.Launches, all.Rows, 100*all.Padding(), most.Layer, 100*most.Padding, all.Overflow, all.Dropped, all.HostExperts)
+	fmt.Fprintf(a.Stdout, "device  %d launches of experts for %d rows, %.1f %% of what it computed padding, most in layer %d (%.1f %%); %d second calls, %d rows dropped, %d experts of %d rows on the host\n",
+		all.Launches, all.Rows-all.HostRows, 100*all.Padding(), most.Layer, 100*most.Padding, all.Overflow, all.Dropped, all.HostExperts, all.HostRows)
 }
 
 // workJSON is the work of each layer, never null.

@@ -31,7 +31,7 @@ func TestRunTellsWork(t *testing.T) {
 		require.Positive(t, w.Launches)
 		require.Zero(t, w.Rows%5, "each token goes to as many experts")
 	}
-	require.Regexp(t, `(?m)^device  \d+ launches of experts for \d+ rows, [\d.]+ % of what it computed padding, most in layer \d \([\d.]+ %\); \d+ second calls, 0 rows dropped, 0 experts on the host$`,
+	require.Regexp(t, `(?m)^device  \d+ launches of experts for \d+ rows, [\d.]+ % of what it computed padding, most in layer \d \([\d.]+ %\); \d+ second calls, 0 rows dropped, 0 experts of 0 rows on the host$`,
 		ok(t, "run", "--tokens", "1,2,3,4,5", "--backend", "qnn-cpu", dir).out)
 
 	next := func() string { return ok(t, "run", "--json", "--tokens", "1,2,3", "--backend", "qnn-cpu", dir).out }
@@ -51,6 +51,9 @@ func TestRunTellsWork(t *testing.T) {
 	t.Setenv("ESTREAM_QNN_WEIGHTS", "inside")
 	require.Equal(t, want, top(next()))
 	require.Empty(t, on("host"), "which has no such graphs")
+	t.Setenv("ESTREAM_QNN_HEAD", "Device")
+	require.Contains(t, run("run", "--tokens", "1", "--backend", "qnn-cpu", dir).errors, `ESTREAM_QNN_HEAD is "Device": want device or host`)
+	t.Setenv("ESTREAM_QNN_HEAD", "host")
 	t.Setenv("ESTREAM_QNN_WEIGHTS", "outside")
 	r := run("run", "--tokens", "1", "--backend", "qnn-cpu", dir)
 	require.Equal(t, 2, r.code)

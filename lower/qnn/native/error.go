@@ -70,6 +70,9 @@ func remedy(call string, code int) string {
 	case 6004:
 		return "give tensors the extents that the graph was finalized with"
 	case 6022:
+		if call == graphFinalize.String() {
+			return "the graph cannot be finished, or its file not written, as where the disk is full; " + see
+		}
 		return "a finalized graph cannot be changed: build another"
 	case 7004, 7005:
 		return "the library takes no tensor of this type: 4-bit integers stand in bytes, floats of the CPU library are f32"

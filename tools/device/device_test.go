@@ -233,6 +233,9 @@ func TestPushFails(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
+	for _, name := range []string{"LD_LIBRARY_PATH", "ADSP_LIBRARY_PATH", "ESTREAM_QNN_LIBS"} {
+		t.Setenv(name, "") // of whoever runs the tests
+	}
 	fake := &devicetest.Fake{}
 	d := pick(t, fake)
 	l, f := load(t)

@@ -59,7 +59,14 @@ func Run(ctx context.Context, dir string, backends []Backend, o Options) ([]layo
 		}
 		made, files = append(made, a.Artifact), append(files, f)
 	}
-	if err := keep(pkg, made, files); err != nil {
+	now, err := layout.Open(dir) // which another may have prepared for other architectures since
+	if err != nil {
+		return nil, err
+	}
+	if now.Manifest.Module != pkg.Manifest.Module {
+		return nil, fmt.Errorf("package %s: it was replaced meanwhile: prepare it again", dir)
+	}
+	if err := keep(now, made, files); err != nil {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
 	return made, nil

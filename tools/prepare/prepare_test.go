@@ -129,3 +129,30 @@ type stranger struct{ lower.Backend }
 
 func (stranger) Name() string              { return "tpu" }
 func (stranger) Packings() []lower.Packing { return nil }
+
+// meanwhile is a compiler during whose work something else happens.
+type meanwhile struct {
+	compiler
+	do func()
+}
+
+func (m meanwhile) Compile(ctx context.Context, mod *ir.Module, p lower.Packing) (lower.Compiled, error) {
+	m.do()
+	return m.compiler.Compile(ctx, mod, p)
+}
+
+// What another keeps in the package meanwhile stays.
+func TestTwoAtOnce(t *testing.T) {
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	dir, o := packed(t), prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+	run := func(b prepare.Backend) {
+		_, err := prepare.Run(t.Context(), dir, []prepare.Backend{b}, o)
+		require.NoError(t, err)
+	}
+	plain := func(arch string) compiler { return compiler{host.New(host.Options{}), arch, "for " + arch} }
+	run(meanwhile{plain("v79"), func() { run(plain("v75")) }})
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	require.Len(t, pkg.Manifest.Artifacts, 2)
+}

@@ -50,10 +50,10 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		if w.on {
 			return a.inspectWeights(cmd.Context(), args[0], w, asJSON)
 		}
-		if is, err := a.inspectCompiled(args[0], asJSON, records); is {
+		ctx := cmd.Context()
+		if is, err := a.inspectCompiled(ctx, args[0], asJSON, records); is {
 			return err
 		}
-		ctx := cmd.Context()
 		m, err := until(ctx, func() (*runtime.Model, error) { return a.look(ctx, args[0]) })
 		if errors.Is(err, layout.ErrNotPackage) && a.matches(args[0]) {
 			return fmt.Errorf("%s is a checkpoint, of which inspect shows --weights alone; estream pack makes a package of it, and estream synth --dry-run --html FILE --config config.json the page that this would have: %w", args[0], layout.ErrNotPackage)

@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,11 +48,11 @@ type compiledPart struct {
 
 // inspectCompiled shows a file that is a context binary of QNN's or a DLC, its
 // tensors too if all is set; false if it is neither.
-func (a *App) inspectCompiled(path string, asJSON, all bool) (bool, error) {
+func (a *App) inspectCompiled(ctx context.Context, path string, asJSON, all bool) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false, nil
 	}
-	x, err := readCompiled(path)
+	x, err := readCompiled(ctx, path)
 	switch {
 	case err != nil:
 		return true, fmt.Errorf("%s: %w", path, err)
@@ -68,7 +69,7 @@ func (a *App) inspectCompiled(path string, asJSON, all bool) (bool, error) {
 const maxCompiled = 1 << 30
 
 // readCompiled returns nil for a file that is of another kind.
-func readCompiled(path string) (*compiledInfo, error) {
+func readCompiled(ctx context.Context, path string) (*compiledInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -93,22 +94,25 @@ func readCompiled(path string) (*compiledInfo, error) {
 	if _, err := f.ReadAt(binary, 0); err != nil {
 		return nil, err
 	}
-	return readContext(binary)
+	return readContext(ctx, binary)
 }
 
-func readContext(binary []byte) (*compiledInfo, error) {
+// readContext has the vendor's library read a binary in a process of its own, since it
+// may crash on a damaged one.
+func readContext(ctx context.Context, binary []byte) (*compiledInfo, error) {
 	set, err := find.Here().Search("")
 	if err != nil {
 		return nil, fmt.Errorf("a context binary, which QNN's own library reads: %w", err)
 	}
-	s, err := native.OpenSystem(filepath.Join(set.Path, "libQnnSystem.so"))
-	if err != nil {
-		return nil, err
+	child := qnnOptions().Child
+	if len(child.Command) == 0 {
+		return nil, errors.New("a context binary, which a process of this program reads, and its own file is not known")
 	}
-	m, err := s.Metadata(binary)
+	r, err := child.Run(ctx, &native.Job{Library: filepath.Join(set.Path, "libQnnSystem.so"), Describe: binary})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it is damaged, or of a later QAIRT: %w", err)
 	}
+	m := r.Metadata
 	x := &compiledInfo{Kind: "context binary", Bytes: int64(len(binary)), SDK: strings.TrimPrefix(m.BuildID, "v"), Core: m.Core.String(), Graphs: []compiledGraph{}}
 	x.For = fmt.Sprintf("backend %d", m.Backend)
 	if chip, ok := find.ByModel(m.SoC); ok {

@@ -78,4 +78,15 @@ func TestQNNInspectMade(t *testing.T) {
 	require.Regexp(t, `^binary +[\d.]+ MiB, for SM8750 \(v79\), by QAIRT 2\.\d+\S+, core API 2\.\d+\.\d+\n`, out)
 	require.Regexp(t, `\ngraph +expert0@R4#[0-9a-f]{8}: `, out)
 	require.Regexp(t, `  input +expert.gate.weight f32\[32 64\]`, out)
+
+	whole, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	for i := range whole[64:4096] { // on which the library may crash, in its own process
+		whole[64+i] ^= byte(i)
+	}
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	require.NoError(t, os.WriteFile(damaged, whole, 0o666))
+	r := run("inspect", damaged)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.errors, "it is damaged, or of a later QAIRT: ")
 }

@@ -5,13 +5,16 @@ import (
 	"fmt"
 )
 
-// A Job is what is prepared at once: graphs that are built in one context.
+// A Job is what is prepared at once: graphs that are built in one context; or a
+// context binary whose description is read.
 type Job struct {
-	Library string // path of the backend library
+	Library string // path of the backend library, or for Describe of the system library
 	Start   Options
 	Graphs  []Desc
 	Options GraphOptions
 	Binary  bool // whether the context is serialised; the CPU library cannot
+
+	Describe []byte // a context binary, alone; nil: none
 }
 
 // A Result is what a Job came to.
@@ -20,6 +23,8 @@ type Result struct {
 	Binary  []byte // the context, nil if it was not asked for
 	Graphs  []Signature
 	Log     string // what the library printed, from a Child alone
+
+	Metadata *Metadata // of Describe
 }
 
 // Run does the job in this process.
@@ -27,6 +32,9 @@ func (j *Job) Run() (*Result, error) { return j.run(func(string, string) {}) }
 
 // run does the job and tells `at` of each call before it is made.
 func (j *Job) run(at func(call, of string)) (_ *Result, err error) {
+	if j.Describe != nil {
+		return j.describe(at)
+	}
 	lib, err := Open(j.Library)
 	if err != nil {
 		return nil, err
@@ -60,4 +68,14 @@ func (j *Job) run(at func(call, of string)) (_ *Result, err error) {
 		}
 	}
 	return r, nil
+}
+
+func (j *Job) describe(at func(call, of string)) (*Result, error) {
+	s, err := OpenSystem(j.Library)
+	if err != nil {
+		return nil, err
+	}
+	at(systemContextGetMetaData, fmt.Sprintf("a context binary of %d bytes", len(j.Describe)))
+	m, err := s.Metadata(j.Describe)
+	return &Result{Metadata: m}, err
 }

@@ -99,7 +99,7 @@ func Load(dir string) (*Calibration, error) {
 	}
 	c := new(Calibration)
 	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged, calibrate the package again: %w", path, err)
 	}
 	if c.Version != version {
 		return nil, fmt.Errorf("%s: version %d, want %d: %w", path, c.Version, version, ErrOther)

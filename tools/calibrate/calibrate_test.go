@@ -220,7 +220,7 @@ func TestLoad(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	_, err = Load(dir)
-	require.EqualError(t, err, path+": unexpected end of JSON input")
+	require.EqualError(t, err, path+" is damaged, calibrate the package again: unexpected end of JSON input")
 }
 
 func FuzzLoad(f *testing.F) {

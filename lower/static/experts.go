@@ -13,14 +13,12 @@ import (
 // launch.
 func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) error {
 	group, dropped := c.Group, 0
+	launches := p.launches(group)
 	if p.owner.policy.Drop {
-		group, dropped = keep(group, p.largest())
+		if group, dropped = keep(group, launched(launches, len(group)), p.largest()); dropped > 0 {
+			launches = p.launches(group)
+		}
 	}
-	rows := make([]int, len(group))
-	for i, e := range group {
-		rows[i] = len(e.Rows)
-	}
-	launches := p.spread.Spread(rows, p.owner.policy.cost())
 	for _, l := range launches {
 		run := p.launch
 		if l.G == 0 {
@@ -37,6 +35,25 @@ func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) e
 		report(p.graph.Name, w)
 	}
 	return nil
+}
+
+func (p *program) launches(group []lower.Expert) []passes.Launch {
+	rows := make([]int, len(group))
+	for i, e := range group {
+		rows[i] = len(e.Rows)
+	}
+	return p.spread.Spread(rows, p.owner.policy.cost())
+}
+
+// launched tells which of n experts have rows on the device.
+func launched(launches []passes.Launch, n int) []bool {
+	out := make([]bool, n)
+	for _, l := range launches {
+		for _, piece := range l.Pieces {
+			out[piece.Expert] = out[piece.Expert] || l.G > 0
+		}
+	}
+	return out
 }
 
 // launch runs pieces on the device; bodies without one have no rows, and the

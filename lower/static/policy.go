@@ -20,8 +20,8 @@ type Policy struct {
 	// device's memory and in its packing; nil: none.
 	Host lower.Backend
 
-	// Drop leaves out rows of an expert beyond the largest tier, those of the
-	// lowest weights: results are then not those of the model, and Work.Dropped
+	// Drop leaves out rows of an expert on the device beyond the largest tier, those of
+	// the lowest weights: results are then not those of the model, and Work.Dropped
 	// tells by how much.
 	Drop bool
 
@@ -44,14 +44,14 @@ func (p *Policy) cost() passes.Cost {
 	return p.Cost
 }
 
-// keep returns the experts without their rows beyond most, those of the lowest
-// weights, the later of equals, and how many rows these are.
-func keep(group []lower.Expert, most int) (kept []lower.Expert, dropped int) {
+// keep returns the experts, those of which are told without their rows beyond most,
+// of the lowest weights, the later of equals, and how many rows these are.
+func keep(group []lower.Expert, of []bool, most int) (kept []lower.Expert, dropped int) {
 	kept = slices.Clone(group)
 	for i := range kept {
 		e := &kept[i]
 		over := len(e.Rows) - most
-		if over <= 0 {
+		if over <= 0 || !of[i] {
 			continue
 		}
 		dropped += over

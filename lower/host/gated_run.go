@@ -36,7 +36,8 @@ type gatedRun struct {
 	xSums      []int32   // of x, quad by quad of each segment
 	hiddenSums []int32   // of hidden, likewise
 	strips     []float32 // of all threads
-	panels     int       // of a strip, in the loop under way
+	panels     int       // of a strip of gate and up
+	starts     []int     // panels where strips of down start; then where the last ends
 }
 
 const (
@@ -204,16 +205,10 @@ func (r *gatedRun) gather() error {
 // average is the cost of a segment where one of a row is given.
 func (r *gatedRun) average(row int) int { return row * r.rows / max(len(r.piece), 1) }
 
-// cut sets how many panels a strip has where a loop is over strips of panels,
-// parts times over, and returns the number of strips.
-func (r *gatedRun) cut(columns, parts int) int {
-	panels := ceil(columns, kernel.PanelColumns)
-	r.panels = max(min(panels*parts/(8*r.loop.pool.threads), stripPanels), 1)
-	return ceil(panels, r.panels)
-}
-
 func (r *gatedRun) gateUp() error {
-	n := r.cut(r.f, len(r.piece))
+	panels := ceil(r.f, kernel.PanelColumns)
+	r.panels = max(min(panels*len(r.piece)/(8*r.loop.pool.threads), stripPanels), 1)
+	n := ceil(panels, r.panels)
 	r.loop.pool.spread(&r.loop, len(r.piece)*n, r.average(2*r.panels*panelCost(1, r.h)), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
 		n := ceil(ceil(r.f, kernel.PanelColumns), r.panels)
@@ -272,26 +267,31 @@ func (r *gatedRun) blame(s *segment, err error) error {
 	return &lower.ExpertError{Index: s.expert, Of: len(r.call), Err: err}
 }
 
-// add computes down and adds it to y.
+// add computes down and adds it to y. A strip is of all rows, so strips get smaller
+// towards the end, where threads wait for the one that has the last.
 func (r *gatedRun) add() error {
-	n := r.cut(r.out, 1)
-	r.loop.pool.spread(&r.loop, n, r.panels*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
+	panels := ceil(r.out, kernel.PanelColumns)
+	r.starts = append(r.starts[:0], 0)
+	for at := 0; at < panels; r.starts = append(r.starts, at) {
+		at += max(min((panels-at)/(3*r.loop.pool.threads), stripPanels), 1)
+	}
+	n := len(r.starts) - 1
+	r.loop.pool.spread(&r.loop, n, ceil(panels, n)*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
 		for j := range r.piece {
-			r.addSegment(j, thread, i*r.panels)
+			r.addSegment(j, thread, r.starts[i], r.starts[i+1])
 		}
 	})
 	return nil
 }
 
 // addSegment adds a strip of segment i's rows, which Check has found to be in y.
-func (r *gatedRun) addSegment(i, thread, panel int) {
+func (r *gatedRun) addSegment(i, thread, panel, end int) {
 	s, set := &r.piece[i], r.loop.pool.set
 	w, e, x := r.experts[s.expert].down, &r.call[s.expert], r.hiddenOf(s)
 	if i+1 < len(r.piece) {
 		w.Next = r.experts[r.piece[i+1].expert].down.Panel(panel)
 	}
-	end := min(panel+r.panels, w.Panels())
 	result, stride, first := r.strip(thread, 0), (end-panel)*kernel.PanelColumns, panel*kernel.PanelColumns
 	multiply(set, &w, result, stride, x, panel, end)
 	_ = set.ScatterAdd(r.y[first:], r.out, result[first:], stride, min(stride, r.out-first), e.Rows[s.from:s.to], e.W[s.from:s.to])

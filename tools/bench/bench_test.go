@@ -105,7 +105,7 @@ func TestRun(t *testing.T) {
 	require.Equal(t, int64(3*layer+64+2*160*64), rs[0].ModelParams)
 }
 
-// The three of a bubble are measured in turn, and the same reads are done again.
+// The parts of a bubble are measured in turn, and the same reads are done again.
 func TestBubble(t *testing.T) {
 	o := tiny(t)
 	o.Bubble, o.Prompts = true, []int{20, 5}
@@ -113,6 +113,8 @@ func TestBubble(t *testing.T) {
 	for i, r := range rs {
 		require.Len(t, r.SamplesTioNS, 2)
 		require.Len(t, r.SamplesExecNS, 2)
+		require.Len(t, r.SamplesBothNS, 2)
+		require.Positive(t, *r.TbothNS)
 		require.Positive(t, *r.TioNS)
 		require.Positive(t, *r.TexecNS)
 		require.InDelta(t, 1-float64(max(*r.TioNS, *r.TexecNS))/float64(median(r.SamplesNS)), *r.Bubble, 1e-9)

@@ -141,7 +141,7 @@ func (p *benchstat) Print(r *Result) error {
 	for i, ns := range r.SamplesNS {
 		fmt.Fprintf(&b, "BenchmarkPrefill/%s/p%d-%d\t1\t%d ns/op\t%.2f tokens/s\t%d read-B/op", modelName(r.ModelFilename), r.Prompt, r.Threads, ns, r.SamplesTS[i], r.BytesRead)
 		if r.Bubble != nil {
-			fmt.Fprintf(&b, "\t%d tio-ns/op\t%d texec-ns/op", r.SamplesTioNS[i], r.SamplesExecNS[i])
+			fmt.Fprintf(&b, "\t%d tio-ns/op\t%d texec-ns/op\t%d tboth-ns/op", r.SamplesTioNS[i], r.SamplesExecNS[i], r.SamplesBothNS[i])
 		}
 		if r.EnergyJ != nil {
 			fmt.Fprintf(&b, "\t%.3f J/op", *r.EnergyJ)

@@ -4,7 +4,7 @@ import "fmt"
 
 // A Result is what a test gave. Fields of llama-bench have its names; a field that
 // is null was not measured. Times are averages of the repetitions, but for the
-// three of the bubble, which are medians.
+// four of the bubble, which are medians.
 type Result struct {
 	BuildCommit   string `json:"build_commit"`
 	BuildNumber   int    `json:"build_number"`
@@ -56,9 +56,11 @@ type Result struct {
 
 	TioNS         *int64   `json:"tio_ns"`   // the same reads with nothing computed
 	TexecNS       *int64   `json:"texec_ns"` // the same computation with all weights in memory
+	TbothNS       *int64   `json:"tboth_ns"` // the two at once, neither waiting for the other
 	Bubble        *float64 `json:"bubble"`   // 1 - max(tio, texec)/the run
 	SamplesTioNS  []int64  `json:"samples_tio_ns,omitempty"`
 	SamplesExecNS []int64  `json:"samples_texec_ns,omitempty"`
+	SamplesBothNS []int64  `json:"samples_tboth_ns,omitempty"`
 
 	Int8Share *float64 `json:"int8_share"` // of what the threads' peak would do in the run's time
 	BF16Share *float64 `json:"bf16_share"`

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"estream/lower"
 	"estream/lower/host"
 	"estream/runtime"
@@ -163,11 +165,12 @@ func (s *session) repeat(ctx context.Context, t *tally, b runtime.Batch) error {
 	return nil
 }
 
-// apartTimes are of a repetition's reads and computation, each by itself.
-type apartTimes struct{ reads, compute time.Duration }
+// apartTimes are of a repetition's reads and computation, each by itself, and of both
+// at once, neither of which waits for the other.
+type apartTimes struct{ reads, compute, both time.Duration }
 
-// apart does the run's reads again with nothing computed, and its computation with
-// nothing read.
+// apart does the run's reads again with nothing computed, its computation with
+// nothing read, and both at once.
 func (s *session) apart(ctx context.Context, t *tally, b runtime.Batch, res *runtime.Result) (out apartTimes, err error) {
 	if out.reads, err = s.reads.replay(ctx, res.Plan.Readers); err != nil {
 		return out, fmt.Errorf("reads by themselves: %w", err)
@@ -178,15 +181,16 @@ func (s *session) apart(ctx context.Context, t *tally, b runtime.Batch, res *run
 			return out, fmt.Errorf("all weights in memory: %w", err)
 		}
 	}
-	all, err := t.apart.model.Run(ctx, b)
-	if err != nil {
+	if out.compute, err = t.apart.run(ctx, b); err != nil {
 		return out, err
 	}
-	if n := all.Stats.Bytes; n > 0 {
-		return out, fmt.Errorf("all weights in memory, yet %d bytes were read", n)
-	}
-	out.compute = all.Stats.Total
-	return out, nil
+	g, both := errgroup.WithContext(ctx)
+	begun := time.Now()
+	g.Go(func() error { _, err := s.reads.replay(both, res.Plan.Readers); return err })
+	g.Go(func() error { _, err := t.apart.run(both, b); return err })
+	err = g.Wait()
+	out.both = time.Since(begun)
+	return out, err
 }
 
 // A resident is the model with all weights in memory; its zero value is closed.
@@ -209,6 +213,18 @@ func (x *resident) open(ctx context.Context, s *session, b runtime.Batch, plan r
 	s.progress("reading all weights into memory")
 	_, err = x.model.Run(ctx, b)
 	return err
+}
+
+// run computes the batch and returns how long that takes.
+func (x *resident) run(ctx context.Context, b runtime.Batch) (time.Duration, error) {
+	res, err := x.model.Run(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	if n := res.Stats.Bytes; n > 0 {
+		return 0, fmt.Errorf("all weights in memory, yet %d bytes were read", n)
+	}
+	return res.Stats.Total, nil
 }
 
 func (x *resident) close() error {

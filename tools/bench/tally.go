@@ -38,6 +38,7 @@ func (t *tally) add(res *runtime.Result, used energy.Reading, busy map[string]ti
 	if apart.compute > 0 {
 		t.SamplesTioNS = append(t.SamplesTioNS, apart.reads.Nanoseconds())
 		t.SamplesExecNS = append(t.SamplesExecNS, apart.compute.Nanoseconds())
+		t.SamplesBothNS = append(t.SamplesBothNS, apart.both.Nanoseconds())
 	}
 	if t.EnergySource == "" || used.Source == energy.Unmeasured {
 		t.EnergySource, t.EnergyNote = used.Source, used.Note
@@ -63,9 +64,9 @@ func (t *tally) sum(s *session) {
 	t.ReadNS, t.ComputeNS, t.WaitNS = int64(t.read/n), int64(t.compute/n), int64(t.wait/n)
 	t.BytesRead, t.BytesWasted, t.BubbleEstimate = int64(t.bytes/n), int64(t.wasted/n), t.bubble/n
 	if len(t.SamplesTioNS) > 0 {
-		tio, texec := median(t.SamplesTioNS), median(t.SamplesExecNS)
+		tio, texec, both := median(t.SamplesTioNS), median(t.SamplesExecNS), median(t.SamplesBothNS)
 		bubble := 1 - float64(max(tio, texec))/float64(median(t.SamplesNS))
-		t.TioNS, t.TexecNS, t.Bubble = &tio, &texec, &bubble
+		t.TioNS, t.TexecNS, t.TbothNS, t.Bubble = &tio, &texec, &both, &bubble
 	}
 	if t.EnergySource != energy.Unmeasured && t.joules > 0 {
 		joules, tokens := t.joules/n, n*float64(t.Prompt)/t.joules

@@ -32,9 +32,10 @@ flight, in programs, and waited for reads; the peak memory of the process so far
 energy by the processor's counters or a battery that is being discharged; and what
 share of the machine's measured int8 peak the runs reached.
 
-With --bubble each repetition is three: the run, its reads again with nothing
-computed (tio), and its computation with all weights in memory (texec). The bubble
-is 1 - max(tio, texec)/time, the share of the time in which neither limits.
+With --bubble each repetition is four: the run, its reads again with nothing
+computed (tio), its computation with all weights in memory (texec), and these two
+at once (tboth). The bubble is 1 - max(tio, texec)/time, the share of the time in
+which neither limits.
 
 Ctrl-C ends it, and what was measured until then is printed.`,
 		Example: `  estream bench olmoe.estream

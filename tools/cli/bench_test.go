@@ -27,10 +27,10 @@ func TestBenchJSON(t *testing.T) {
 	require.Len(t, rs, 2)
 	requireKeys(t, rs[1], strings.Fields(`build_commit build_number cpu_info gpu_info backends model_filename model_type model_size model_n_params n_batch n_ubatch n_threads
 		type_k type_v n_prompt n_gen n_depth test_time avg_ns stddev_ns avg_ts stddev_ts samples_ns samples_ts
-		q b g arena_bytes resident_bytes bytes_read tio_ns texec_ns bubble peak_bytes energy_j tokens_per_j energy_source energy_note int8_share bf16_share profile`)...)
+		q b g arena_bytes resident_bytes bytes_read tio_ns texec_ns tboth_ns bubble peak_bytes energy_j tokens_per_j energy_source energy_note int8_share bf16_share profile`)...)
 	require.Equal(t, []any{6.0, 0.0, "host", packed(t, tiny, "w4")}, []any{rs[1]["n_prompt"], rs[1]["n_gen"], rs[1]["backends"], rs[1]["model_filename"]})
 	require.Len(t, rs[1]["samples_ns"], 2)
-	for _, k := range []string{"avg_ts", "model_size", "bytes_read", "tio_ns", "texec_ns"} {
+	for _, k := range []string{"avg_ts", "model_size", "bytes_read", "tio_ns", "texec_ns", "tboth_ns"} {
 		require.Greater(t, rs[0][k], 0.0, k)
 	}
 }

@@ -2,6 +2,7 @@ package qnn
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,7 +56,7 @@ func TestCoverage(t *testing.T) {
 	whole := *htp
 	whole.whole = true
 	onCPU, onHTP := started(t, cpu, 0), started(t, htp, 69)
-	table := "| operator | QNN's operators | qnn-cpu, f32 | qnn-htp, f16 (v79) |\n|---|---|---|---|\n"
+	table := "| operator | QNN's operators | since | qnn-cpu, f32 | qnn-htp, f16 (v79) |\n|---|---|---|---|---|\n"
 	covered := map[string]bool{}
 	for _, s := range samples {
 		op, _, _ := strings.Cut(s.name, ",")
@@ -74,17 +75,38 @@ func TestCoverage(t *testing.T) {
 				nodes = append(nodes, n)
 			}
 		}
-		table += fmt.Sprintf("| %s | %s | %s | %s |\n", s.name, strings.Join(nodes, ", "), first, second)
+		table += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", s.name, strings.Join(nodes, ", "), sinceAll(t, nodes), first, second)
 	}
 	for _, op := range ir.CoreOps() {
 		switch _, ok := rows[op]; {
 		case ok:
 			require.True(t, covered[op.Name], "no sample of %s", op.Name)
 		case op != ir.Input && op != ir.Weight:
-			table += fmt.Sprintf("| %s | - | host | host |\n", op.Name)
+			table += fmt.Sprintf("| %s | - | - | host | host |\n", op.Name)
 		}
 	}
 	compareTable(t, table)
+}
+
+// TestSince says of each node that rows make since when QNN has it, without a library,
+// and that each row of the table of QNN's operators is needed.
+func TestSince(t *testing.T) {
+	whole := *htp
+	whole.whole = true
+	used := map[string]bool{}
+	for _, x := range []*target{cpu, htp, &whole} {
+		for _, s := range samples {
+			low, err := x.lower(sampleGraph(t, s.values))
+			if err != nil {
+				continue // as TestCoverage has it
+			}
+			for _, n := range low.desc.Nodes {
+				require.Equal(t, uint32(2), n.Since.Major, "%s of %s", n.Op, s.name)
+				used[n.Op] = true
+			}
+		}
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(since)), slices.Sorted(maps.Keys(used)))
 }
 
 // TestCoverageOfHTP asks the library of HTP, of whichever QAIRT, and compares with
@@ -124,10 +146,7 @@ func started(t *testing.T, x *target, soc int) *native.Backend {
 // them, node by node.
 func answer(t *testing.T, x *target, b *native.Backend, values string) (nodes []string, says string) {
 	t.Helper()
-	last := values[strings.LastIndex(values, "\n")+1:]
-	name, _, _ := strings.Cut(last, " ")
-	g := parse(t, "graph g\n"+values+"\n  return "+name+"\n")
-	low, err := x.lower(g)
+	low, err := x.lower(sampleGraph(t, values))
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), ": unsupported")
 		return nil, "refused: " + reason[strings.LastIndex(reason, "whose"):]
@@ -141,6 +160,29 @@ func answer(t *testing.T, x *target, b *native.Backend, values string) (nodes []
 		return nodes, "no: " + err.Error()
 	}
 	return nodes, "yes"
+}
+
+func sampleGraph(t *testing.T, values string) *ir.Graph {
+	t.Helper()
+	last := values[strings.LastIndex(values, "\n")+1:]
+	name, _, _ := strings.Cut(last, " ")
+	return parse(t, "graph g\n"+values+"\n  return "+name+"\n")
+}
+
+// sinceAll returns since when QNN has all of some operators, as text.
+func sinceAll(t *testing.T, nodes []string) string {
+	t.Helper()
+	if nodes == nil {
+		return "-"
+	}
+	var last native.Version
+	for _, n := range nodes {
+		require.NotZero(t, since[n], "%s has no row in the table of QNN's operators", n)
+		if since[n].Minor > last.Minor {
+			last = since[n]
+		}
+	}
+	return fmt.Sprintf("2.%d", last.Minor)
 }
 
 func compareTable(t *testing.T, table string) {

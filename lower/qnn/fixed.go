@@ -2,7 +2,6 @@ package qnn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -38,20 +37,16 @@ func (d *Device) Fix(ctx context.Context, gs []*ir.Graph, p lower.Packing, weigh
 	}
 	es, err := build(gs, lows)
 	if err != nil {
-		for _, e := range es {
-			err = errors.Join(err, e.Close())
-		}
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	return es, nil
 }
 
-// buildAll makes graphs in a context of their own, and returns what it made if there
-// is an error.
-func (d *Device) buildAll(gs []*ir.Graph, lows []*lowered) (es []static.Executable, err error) {
+// buildAll makes graphs in a context of their own.
+func (d *Device) buildAll(gs []*ir.Graph, lows []*lowered) ([]static.Executable, error) {
 	in := &room{live: 1} // this function's part
 	graphs := make([]*native.Graph, len(lows))
-	err = d.thread.do(func() error {
+	err := d.thread.do(func() (err error) {
 		if in.context, err = d.backend.NewContext(); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (l *lowering) node(op string, out string, in []string, params ...native.Par
 }
 
 func (l *lowering) nodes(op string, out, in []string, params ...native.Param) {
-	l.desc.Nodes = append(l.desc.Nodes, native.Node{Name: fmt.Sprintf("n%d.%s", len(l.desc.Nodes), op), Op: op, Params: params, In: in, Out: out})
+	l.desc.Nodes = append(l.desc.Nodes, native.Node{Name: fmt.Sprintf("n%d.%s", len(l.desc.Nodes), op), Op: op, Params: params, In: in, Out: out, Since: since[op]})
 }
 
 // result returns the tensor that a row writes v to.
@@ -130,26 +130,21 @@ func (l *lowering) operand(v *ir.Value) string {
 	if l.at[v] != "" {
 		return l.at[v]
 	}
-	b := binding{kind: plain, i: slices.Index(l.graph.Inputs(), v), name: nameOf(v), from: v.Type.DType}
+	b := binding{kind: plain, i: l.inputIndex(v), name: nameOf(v), from: v.Type.DType, to: ir.F32}
 	if v.Op == ir.Weight {
-		b.weight, b.i = true, slices.Index(l.graph.Weights(), v)
+		b.weight, b.i = true, l.weightIndex(v)
 	}
-	t := native.Tensor{Name: nameOf(v), Dims: extents(v.Type)}
-	if l.matrix(v) {
-		l.at[v] = l.floatMatrix(v, t, b)
-		return l.at[v]
-	}
-	t.Type, b.to = native.Float32, ir.F32
+	t := native.Tensor{Name: nameOf(v), Type: native.Float32, Dims: extents(v.Type)}
 	if v.Type.DType == ir.F16 {
 		t.Type, b.to = native.Float16, ir.F16
 	}
 	b.bytes = int64(t.Bytes())
+	if b.weight && lower.IsMatrix(l.graph, v) { // whose numbers have the type in Packing
+		b.from = b.to
+	}
 	l.at[v] = l.cast(l.input(t, b))
 	return l.at[v]
 }
-
-// matrix reports whether v is a weight in Packing.
-func (l *lowering) matrix(v *ir.Value) bool { return v.Op == ir.Weight && lower.IsMatrix(l.graph, v) }
 
 // cast returns a tensor in the type that graphs compute in.
 func (l *lowering) cast(name string) string {

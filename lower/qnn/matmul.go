@@ -57,17 +57,6 @@ func matMul(l *lowering, v *ir.Value) {
 	}
 }
 
-// floatMatrix binds a packed matrix of plain numbers.
-func (l *lowering) floatMatrix(v *ir.Value, t native.Tensor, b binding) string {
-	t.Type = native.Float32
-	if v.Type.DType == ir.F16 {
-		t.Type = native.Float16
-	}
-	b.bytes = int64(t.Bytes())
-	b.from, b.to = ir.Invalid, ir.Invalid
-	return l.cast(l.input(t, b))
-}
-
 // A codes is the inputs that an encoded weight is bound to.
 type codes struct {
 	weight int

@@ -74,6 +74,38 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// TestRegionsAreFew counts places that are registered: more experts, more layers and
+// more runs need none, and a bank nine, of three matrices the codes and two kinds of
+// scales.
+func TestRegionsAreFew(t *testing.T) {
+	prompt := make([]int32, 30)
+	for i := range prompt {
+		prompt[i] = int32(3+37*i) % 101
+	}
+	places := func(layers, experts, banks int) int {
+		dir := random(t, "olmoe", "w4", map[string]int{"num_hidden_layers": layers, "num_experts": experts})
+		f := &files{}
+		d := qnn.CPU(qnn.Options{Folder: libraries(t, "libQnnCpu.so"), Share: f.share})
+		m, err := runtime.Open(t.Context(), dir, runtime.Options{Device: static.New(d, small), Banks: banks, Group: 1})
+		require.NoError(t, err)
+		n := 0
+		for run := range 2 {
+			_, err := m.Run(t.Context(), runtime.Batch{Prompts: [][]int32{prompt}, Logits: runtime.Last})
+			require.NoError(t, err)
+			require.True(t, run == 0 || d.Places() == n, "run %d: %d places, want %d as before", run, d.Places(), n)
+			n = d.Places()
+		}
+		require.NoError(t, m.Close())
+		require.Zero(t, d.Places(), "of a model that is closed")
+		require.NoError(t, d.Close())
+		return n
+	}
+	few := places(2, 8, 2)
+	require.Positive(t, few)
+	require.Equal(t, few, places(4, 32, 2), "with twice the layers and four times the experts")
+	require.Equal(t, few+9, places(2, 8, 3), "with one more bank")
+}
+
 // TestRegionGoes runs a graph in a region that starts at a multiple of more than a
 // page, and shows that nothing is left of it when it is freed, the graph being open.
 func TestRegionGoes(t *testing.T) {

@@ -106,9 +106,10 @@ func (b *Backend) Operations() ([]string, error) {
 	return names, nil
 }
 
-// Validate checks d and asks the library of each of its nodes. No graph is made.
+// Validate checks d and asks the library of each of its nodes, unless it is too old
+// for one. No graph is made.
 func (b *Backend) Validate(d *Desc) error {
-	if err := errors.Join(b.open(), d.Check()); err != nil {
+	if err := errors.Join(b.open(), d.Check(), b.tooOld(d)); err != nil {
 		return err
 	}
 	var h hold
@@ -126,6 +127,15 @@ func (b *Backend) Validate(d *Desc) error {
 		op := h.op(n, pick(tensors, n.In), pick(tensors, n.Out), params)
 		if err := b.callOp(backendValidateOpConfig, b.validate, b.handle, d.Name, n, op); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (b *Backend) tooOld(d *Desc) error {
+	for _, n := range d.Nodes {
+		if !b.Core().serves(n.Since) {
+			return fmt.Errorf("graph %s: node %s (%s): it needs core API %v or a later minor version, and %s has %v: install a later QAIRT", d.Name, n.Name, n.Op, n.Since, b.path, b.Core())
 		}
 	}
 	return nil

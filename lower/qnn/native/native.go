@@ -34,8 +34,8 @@ type Library struct {
 	turns turns
 }
 
-// coreAPI is the oldest core API whose layouts this package knows; later ones of
-// the same major version add to them.
+// coreAPI is the oldest core API whose layouts this package knows, that of QAIRT 2.43;
+// later ones of the same major version add to them.
 var coreAPI = Version{Major: 2, Minor: 32}
 
 // Open loads the backend library at path and checks its core API.
@@ -48,12 +48,17 @@ func Open(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
+	return libraryOf(path, found)
+}
+
+// libraryOf returns the library of the first interface whose layouts are known.
+func libraryOf(path string, found []*cInterface) (*Library, error) {
 	for _, p := range found {
 		if p.core.serves(coreAPI) {
 			return &Library{path: path, table: p, turns: turns{needed: p.takesTurns()}}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: core API %v, want %v or a later minor version: install another QAIRT", path, found[0].core, coreAPI)
+	return nil, fmt.Errorf("%s: core API %v, want %v or a later minor version: install QAIRT 2.43 or a later 2.x", path, found[0].core, coreAPI)
 }
 
 // providers returns the interfaces that a library's get function lists, at least one.
@@ -68,8 +73,10 @@ func providers[T any](path string, get symbol) ([]*T, error) {
 	return unsafe.Slice(*list, *n), nil
 }
 
-// serves reports whether a caller that needs version want can use v.
-func (v Version) serves(want Version) bool { return v.Major == want.Major && v.Minor >= want.Minor }
+// serves reports whether a caller that needs version want, zero being any, can use v.
+func (v Version) serves(want Version) bool {
+	return want == Version{} || v.Major == want.Major && v.Minor >= want.Minor
+}
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 

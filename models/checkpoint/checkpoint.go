@@ -5,7 +5,7 @@
 //	C1  no byte of it causes a panic, and no allocation exceeds a small multiple of a file's own size;
 //	C2  whatever Tensors lists lies wholly inside its file: sizes are checked before any weight is read;
 //	C3  nothing outside the checkpoint's folder, or the hub cache that holds it, is opened;
-//	C4  weights are read by range, never mapped and never loaded whole: a Read holds one buffer of readSize bytes, and the
+//	C4  weights are read by range, never mapped and never loaded whole: a Read holds one Buffer, and the
 //	    scales of a row of blocks or a head of a matrix where what it gives is put together.
 //
 // A Checkpoint owns its open files until Close. Destination slices belong to the caller.

@@ -18,7 +18,7 @@ func (s *safeTensors) Read(ctx context.Context, name string, row, rows int, dst 
 		err = s.scale(ctx, x, first, dst)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: tensor %.80q: %w", p.shard.path, name, err)
+		return fmt.Errorf("%s: tensor %.80q: %w", p.shard.Path, name, err)
 	}
 	return nil
 }
@@ -32,14 +32,14 @@ func (s *safeTensors) read(ctx context.Context, p place, row, rows int, dst []fl
 	if err != nil {
 		return err
 	}
-	buf := s.buffers.Get().(*[readSize]byte)
+	buf := s.buffers.Get().(*Buffer)
 	defer s.buffers.Put(buf)
 	width := int64(t.bits)
-	most := (readSize - 2*edge - 1) * 8 / t.bits &^ 7 // a multiple of 8: each read begins at the same bit of a byte
+	most := (MostRange - 1) * 8 / t.bits &^ 7 // a multiple of 8: each read begins at the same bit of a byte
 	for at := first * width; len(dst) > 0; {
 		n := min(len(dst), most)
 		bit := int(at % 8)
-		raw, err := p.shard.read(ctx, buf, p.begin+at/8, (bit+n*t.bits+7)/8)
+		raw, err := p.shard.Range(ctx, buf, p.begin+at/8, (bit+n*t.bits+7)/8)
 		if err != nil {
 			return err
 		}

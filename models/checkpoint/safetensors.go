@@ -47,7 +47,13 @@ type safeTensors struct {
 	tensors []Tensor
 	at      map[string]place
 	scales  map[string]scaling // of the tensors that have scales
-	buffers sync.Pool          // of *[readSize]byte
+	buffers sync.Pool          // of *Buffer
+}
+
+// A shard is one of its files.
+type shard struct {
+	*WeightFile
+	name string // as its folder or the index spells it
 }
 
 // A place is where a tensor is.
@@ -74,7 +80,7 @@ func openSafeTensors(path string, opt Options) (Checkpoint, error) {
 
 func newSafeTensors(home Folder) *safeTensors {
 	s := &safeTensors{home: home, at: map[string]place{}}
-	s.buffers.New = func() any { return new([readSize]byte) }
+	s.buffers.New = func() any { return new(Buffer) }
 	return s
 }
 
@@ -123,21 +129,22 @@ func (s *safeTensors) addIndexed() error {
 // add opens files and takes in their tensors.
 func (s *safeTensors) add(names ...string) error {
 	for _, name := range names {
-		sh, err := openShard(s.home, name)
+		file, err := s.home.OpenWeights(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", err, ErrIncomplete)
 		}
 		if err != nil {
 			return err
 		}
+		sh := &shard{file, name}
 		s.shards = append(s.shards, sh)
-		entries, err := parseHeader(sh.path, sh.file, sh.size)
+		entries, err := parseHeader(sh.Path, sh, sh.Size)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
 			if other, ok := s.at[e.Name]; ok {
-				return &FormatError{File: sh.path, Tensor: e.Name, Rule: RuleTensor, Detail: other.shard.name + " holds it too"}
+				return &FormatError{File: sh.Path, Tensor: e.Name, Rule: RuleTensor, Detail: other.shard.name + " holds it too"}
 			}
 			s.at[e.Name] = place{e, sh}
 			s.tensors = append(s.tensors, e.Tensor)
@@ -159,7 +166,7 @@ func (s *safeTensors) Tensors() []Tensor { return s.tensors }
 func (s *safeTensors) Files() []File {
 	files := make([]File, len(s.shards))
 	for i, sh := range s.shards {
-		files[i] = File{Path: sh.path, Size: sh.size}
+		files[i] = File{Path: sh.Path, Size: sh.Size}
 	}
 	return files
 }

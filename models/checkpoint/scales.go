@@ -75,7 +75,7 @@ func ofActivations(t Tensor) bool {
 // kind a shape of its own, or kinds of one shape mean the same.
 func scalingOf(t Tensor, at place, block [2]int) (scaling, error) {
 	fail := func(format string, args ...any) (scaling, error) {
-		return scaling{}, &FormatError{File: at.shard.path, Tensor: at.Name, Rule: RuleScales, Detail: fmt.Sprintf(format, args...)}
+		return scaling{}, &FormatError{File: at.shard.Path, Tensor: at.Name, Rule: RuleScales, Detail: fmt.Sprintf(format, args...)}
 	}
 	if !at.DType.Exact() && at.DType != "F8_E8M0" {
 		return fail("of type %s, want a float", at.DType)

@@ -2,12 +2,18 @@ package gguf
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 
 	"estream/models/checkpoint"
 )
 
 // memory is a file that needs no closing.
 type memory struct{ *bytes.Reader }
+
+func (m memory) Range(ctx context.Context, buf *checkpoint.Buffer, at int64, n int) ([]byte, error) {
+	return buf[:n], cmp.Or(ctx.Err(), checkpoint.ReadAt(m, buf[:n], at))
+}
 
 func (memory) Close() error { return nil }
 

@@ -60,11 +60,15 @@ func magicOf(path string) string {
 type file struct {
 	header
 	path string
-	f    interface {
-		io.ReaderAt
-		io.Closer
-	}
+	f    weights
 	size int64
+}
+
+// weights is what a checkpoint.WeightFile is.
+type weights interface {
+	io.ReaderAt
+	io.Closer
+	Range(ctx context.Context, buf *checkpoint.Buffer, at int64, n int) ([]byte, error)
 }
 
 // model is an open checkpoint. Metadata is that of its first file.
@@ -73,7 +77,7 @@ type model struct {
 	tensors []checkpoint.Tensor
 	at      map[string]place
 	latents map[string]latent // see there
-	buffers sync.Pool         // of *[readSize]byte
+	buffers sync.Pool         // of *checkpoint.Buffer
 }
 
 // place is where a tensor is.
@@ -96,7 +100,7 @@ func open(path string, _ checkpoint.Options) (checkpoint.Checkpoint, error) {
 
 func newModel() *model {
 	m := &model{at: map[string]place{}, latents: map[string]latent{}}
-	m.buffers.New = func() any { return new([readSize]byte) }
+	m.buffers.New = func() any { return new(checkpoint.Buffer) }
 	return m
 }
 
@@ -130,11 +134,11 @@ func (m *model) load(home checkpoint.Folder, name, path string) error {
 
 // add opens a file and takes it in.
 func (m *model) add(home checkpoint.Folder, name string) error {
-	f, size, err := home.Open(name)
+	f, err := home.OpenWeights(name)
 	if err != nil {
 		return err
 	}
-	return m.take(&file{path: home.Path(name), f: f, size: size})
+	return m.take(&file{path: f.Path, f: f, size: f.Size})
 }
 
 // take takes in a file's tensors.

@@ -8,9 +8,6 @@ import (
 	"estream/models/checkpoint"
 )
 
-// readSize is how many bytes are read at once: few enough to stay in cache until they are decoded.
-const readSize = 256 << 10
-
 // readAt decodes elements from first on.
 func (m *model) readAt(ctx context.Context, p place, first int64, dst []float32) error {
 	err := fmt.Errorf("%s is not read", p.DType)
@@ -33,16 +30,13 @@ func (m *model) blocks(ctx context.Context, p place, first int64, n int, do func
 	if first%int64(per) != 0 || n%per != 0 {
 		return fmt.Errorf("elements [%d,%d+%d) are not whole blocks of %d", first, first, n, per)
 	}
-	buf := m.buffers.Get().(*[readSize]byte)
+	buf := m.buffers.Get().(*checkpoint.Buffer)
 	defer m.buffers.Put(buf)
-	begin, most := p.begin+first/int64(per)*int64(size), readSize/size*per
+	begin, most := p.begin+first/int64(per)*int64(size), checkpoint.MostRange/size*per
 	for at := 0; at < n; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		step := min(n-at, most)
-		raw := buf[:step/per*size]
-		if err := checkpoint.ReadAt(p.file.f, raw, begin+int64(at/per)*int64(size)); err != nil {
+		raw, err := p.file.f.Range(ctx, buf, begin+int64(at/per)*int64(size), step/per*size)
+		if err != nil {
 			return err
 		}
 		if err := do(at, step, raw); err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestShardRead reads large and small pieces at every kind of place, the odd end of the file too, past the page cache
+// TestWeightFile reads large and small pieces at every kind of place, the odd end of the file too, past the page cache
 // where there is such a way, and where that fails.
-func TestShardRead(t *testing.T) {
+func TestWeightFile(t *testing.T) {
 	data := make([]byte, 2*readSize+777)
 	rand.NewChaCha8([32]byte{3}).Read(data)
 	dir := t.TempDir()
@@ -21,32 +21,32 @@ func TestShardRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh, err := openShard(home, "x")
+	w, err := home.OpenWeights("x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sh.Close()
-	buf := new([readSize]byte)
+	defer w.Close()
+	buf := new(Buffer)
 	check := func(how string) {
-		for _, n := range []int{1, leastDirect - 1, leastDirect, 100_001, readSize - 2*edge} {
+		for _, n := range []int{1, leastDirect - 1, leastDirect, 100_001, MostRange} {
 			for _, at := range []int{0, 1, edge - 1, edge, 12345, len(data) - n} {
-				got, err := sh.read(t.Context(), buf, int64(at), n)
+				got, err := w.Range(t.Context(), buf, int64(at), n)
 				if err != nil || !bytes.Equal(got, data[at:at+n]) {
 					t.Errorf("%s: %d bytes at %d: wrong, error %v", how, n, at, err)
 				}
 			}
 		}
 		for _, n := range []int{1, leastDirect} {
-			if _, err := sh.read(t.Context(), buf, int64(len(data)-n+1), n); err == nil {
+			if _, err := w.Range(t.Context(), buf, int64(len(data)-n+1), n); err == nil {
 				t.Errorf("%s: %d bytes, one of them beyond the end: no error", how, n)
 			}
 		}
 	}
 	check("as opened")
-	if sh.direct != nil {
-		sh.direct.Close()
+	if w.direct != nil {
+		w.direct.Close()
 		check("direct reads fail")
 	}
-	sh.direct = nil
+	w.direct = nil
 	check("no direct reads")
 }

@@ -155,22 +155,22 @@ func (c *compiled) Worked() passes.Work {
 func (c *compiled) Artifact() ([]byte, error) { return c.artifact, nil }
 
 // Footprint is what a graph's largest tier needs, whatever the call: it is
-// allocated already, once for all programs. An expert's has what the host needs
-// beside it.
+// allocated already, once for all programs. An expert that the host runs too has what
+// that needs beside all of it: the host's own working memory stays when others run.
 func (c *compiled) Footprint(graph string, dims lower.Dims) (int64, error) {
 	p := c.programs[graph]
 	if p == nil {
 		return 0, nil
 	}
+	if p.host != nil {
+		n, err := c.hosted.Footprint(graph, dims)
+		return int64(len(c.work.Bytes())) + n, err
+	}
 	bytes := int64(0)
 	for _, t := range p.tiers {
 		bytes = max(bytes, t.bytes)
 	}
-	if p.host == nil {
-		return bytes, nil
-	}
-	n, err := c.hosted.Footprint(graph, dims)
-	return bytes + n, err
+	return bytes, nil
 }
 
 func (c *compiled) Alloc(bytes, align int64) (lower.Mem, error) { return c.device.Alloc(bytes, align) }

@@ -12,12 +12,15 @@ import (
 // runExperts adds the output of each expert of a group to its rows of y, launch by
 // launch.
 func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) error {
-	group, dropped := c.Group, 0
-	launches := p.launches(group)
-	if p.owner.policy.Drop {
-		if group, dropped = keep(group, launched(launches, len(group)), p.largest()); dropped > 0 {
-			launches = p.launches(group)
-		}
+	policy := p.owner.policy
+	rows := make([]int, len(c.Group))
+	for i, e := range c.Group {
+		rows[i] = len(e.Rows)
+	}
+	launches, w := Spread(p.spread, policy.cost(), policy.Drop, rows)
+	group := c.Group
+	if w.Dropped > 0 {
+		group = keep(group, launches)
 	}
 	for _, l := range launches {
 		run := p.launch
@@ -28,32 +31,11 @@ func (p *program) runExperts(ctx context.Context, c *lower.Call, _ lower.Dims) e
 			return err
 		}
 	}
-	w := passes.WorkOf(launches)
-	w.Dropped = dropped
 	p.owner.worked.Add(w)
-	if report := p.owner.policy.Report; report != nil {
-		report(p.graph.Name, w)
+	if policy.Report != nil {
+		policy.Report(p.graph.Name, w)
 	}
 	return nil
-}
-
-func (p *program) launches(group []lower.Expert) []passes.Launch {
-	rows := make([]int, len(group))
-	for i, e := range group {
-		rows[i] = len(e.Rows)
-	}
-	return p.spread.Spread(rows, p.owner.policy.cost())
-}
-
-// launched tells which of n experts have rows on the device.
-func launched(launches []passes.Launch, n int) []bool {
-	out := make([]bool, n)
-	for _, l := range launches {
-		for _, piece := range l.Pieces {
-			out[piece.Expert] = out[piece.Expert] || l.G > 0
-		}
-	}
-	return out
 }
 
 // launch runs pieces on the device; bodies without one have no rows, and the

@@ -44,28 +44,36 @@ func (p *Policy) cost() passes.Cost {
 	return p.Cost
 }
 
-// keep returns the experts, those of which are told without their rows beyond most,
-// of the lowest weights, the later of equals, and how many rows these are.
-func keep(group []lower.Expert, of []bool, most int) (kept []lower.Expert, dropped int) {
-	kept = slices.Clone(group)
-	for i := range kept {
-		e := &kept[i]
-		over := len(e.Rows) - most
-		if over <= 0 || !of[i] {
-			continue
+// keep returns the experts with the rows that launches have pieces of: of each as many
+// of the largest weights, the earlier of equals.
+func keep(group []lower.Expert, launches []passes.Launch) []lower.Expert {
+	rows := make([]int, len(group))
+	for _, l := range launches {
+		for _, p := range l.Pieces {
+			rows[p.Expert] += p.To - p.From
 		}
-		dropped += over
-		order := make([]int, len(e.Rows))
-		for j := range order {
-			order[j] = j
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(e.W[b], e.W[a]) })
-		slices.Sort(order[:most])
-		rows, w := make([]int32, most), make([]float32, most)
-		for j, from := range order[:most] {
-			rows[j], w[j] = e.Rows[from], e.W[from]
-		}
-		e.Rows, e.W = rows, w
 	}
-	return kept, dropped
+	kept := slices.Clone(group)
+	for i, n := range rows {
+		if n < len(group[i].Rows) {
+			kept[i] = heaviest(group[i], n)
+		}
+	}
+	return kept
+}
+
+// heaviest returns an expert with the n rows of its largest weights, in their order.
+func heaviest(e lower.Expert, n int) lower.Expert {
+	order := make([]int, len(e.Rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(e.W[b], e.W[a]) })
+	slices.Sort(order[:n])
+	rows, w := make([]int32, n), make([]float32, n)
+	for i, from := range order[:n] {
+		rows[i], w[i] = e.Rows[from], e.W[from]
+	}
+	e.Rows, e.W = rows, w
+	return e
 }

@@ -118,3 +118,40 @@ func TestGroupFaults(t *testing.T) {
 		require.EqualError(t, p.Run(context.Background(), call), want)
 	}
 }
+
+// A besideHost compiles anything to programs of a working memory, which stays.
+type besideHost struct{ lower.Backend }
+
+func (besideHost) Compile(context.Context, *ir.Module, lower.Packing) (lower.Compiled, error) {
+	return besideCompiled{}, nil
+}
+
+type besideCompiled struct{ lower.Compiled }
+
+func (besideCompiled) Program(string) (lower.Program, error)       { return idle{}, nil }
+func (besideCompiled) Footprint(string, lower.Dims) (int64, error) { return 1000, nil }
+func (besideCompiled) Close() error                                { return nil }
+
+// An idle program is never run.
+type idle struct{ lower.Program }
+
+// TestFootprintBesideHost: what the host takes for experts stays when a larger graph of
+// the device runs, so it stands beside the memory of that.
+func TestFootprintBesideHost(t *testing.T) {
+	for _, policy := range []static.Policy{{}, {Host: besideHost{}}} {
+		d := &recorder{}
+		c, err := compileWith(t, d, body("f32", 0)+expert, policy)
+		require.NoError(t, err)
+		footprint := func(graph string) int64 {
+			n, err := c.Footprint(graph, lower.Dims{"T": 100})
+			require.NoError(t, err)
+			return n
+		}
+		if policy.Host == nil {
+			require.Less(t, footprint("expert0"), footprint("c0.body"))
+		} else {
+			require.Equal(t, footprint("c0.body")+1000, footprint("expert0"))
+		}
+		require.NoError(t, c.Close())
+	}
+}

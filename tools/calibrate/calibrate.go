@@ -22,6 +22,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"estream/pager/layout"
 	"estream/passes"
@@ -33,7 +34,7 @@ const Name = "calibration.json"
 // A Calibration is what a text said of a package's routing, and what was chosen.
 type Calibration struct {
 	Version     int     `json:"version"`
-	Package     string  `json:"package"`      // SHA-256 of its model.fb
+	Package     string  `json:"package"`      // SHA-256 of its model.fb, artifacts apart
 	Tokens      int     `json:"tokens"`       // that were counted
 	Batch       int     `json:"batch_tokens"` // tokens of a batch
 	Batches     int     `json:"batches"`      // whole ones
@@ -155,9 +156,22 @@ func (c *Calibration) check() error {
 	return nil
 }
 
-// Identity returns what a calibration names the package in a folder by.
+// Identity returns what a calibration names the package in a folder by: its manifest
+// without what was compiled ahead of time, which says nothing of routing.
 func Identity(dir string) (string, error) {
-	manifest, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+	data, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
+	if err != nil {
+		return "", err
+	}
+	m, err := layout.Decode(data)
+	if err != nil {
+		return "", fmt.Errorf("package %s: %w", dir, err)
+	}
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.FileSum) bool {
+		return slices.ContainsFunc(m.Artifacts, func(a layout.Artifact) bool { return a.File == f.Name })
+	})
+	m.Artifacts = nil
+	manifest, err := layout.Encode(m)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"estream/ir"
 	"estream/lower"
+	"estream/pager/layout"
 	"estream/passes"
 	"estream/runtime"
 )
@@ -183,9 +184,8 @@ func TestLoad(t *testing.T) {
 	c, err := Load(dir)
 	require.NoError(t, err)
 	require.Nil(t, c)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.fb"), []byte("manifest"), 0o600))
-	id, err := Identity(dir)
-	require.NoError(t, err)
+	id := writeManifest(t, dir, "")
+	require.Equal(t, id, writeManifest(t, dir, "compiled.bin"), "what was compiled ahead of time is no part of it")
 	good := func() *Calibration {
 		return &Calibration{Version: 1, Package: id, Batch: 8, Choice: Choice{Rows: []int{2, 4}, Groups: []int{1, 2}}, Layers: []Layer{{Layer: 0, Chosen: 1, Counts: []int{1}, Popularity: []float64{1}}}}
 	}
@@ -221,6 +221,23 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	_, err = Load(dir)
 	require.EqualError(t, err, path+" is damaged, calibrate the package again: unexpected end of JSON input")
+}
+
+// writeManifest writes that of a package without weights, with a compiled file of a
+// name, or without one, and returns its identity.
+func writeManifest(t *testing.T, dir, compiled string) string {
+	t.Helper()
+	m := &layout.Manifest{Version: layout.Version, Align: layout.DefaultAlign, Files: []layout.FileSum{{Name: layout.DenseName}, {Name: layout.ExpertsName}}}
+	if compiled != "" {
+		m.Files = append([]layout.FileSum{{Name: compiled, Size: 1}}, m.Files...)
+		m.Artifacts = []layout.Artifact{{Backend: "x", File: compiled, Length: 1}}
+	}
+	data, err := layout.Encode(m)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, layout.ManifestName), data, 0o600))
+	id, err := Identity(dir)
+	require.NoError(t, err)
+	return id
 }
 
 func FuzzLoad(f *testing.F) {

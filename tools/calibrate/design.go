@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"estream/lower/static"
 	"estream/passes"
 )
 
@@ -161,7 +162,7 @@ func (p *planner) improve(d Design, step int) Design {
 func (p *planner) needs(c Choice) []passes.Seen {
 	times := map[int]int{}
 	for _, l := range p.layers {
-		p.each(l, c, func(launches []passes.Launch, _ int) {
+		p.each(l, c, func(launches []passes.Launch, _ passes.Work) {
 			for _, x := range launches {
 				most := 0
 				for _, piece := range x.Pieces {
@@ -175,23 +176,15 @@ func (p *planner) needs(c Choice) []passes.Seen {
 }
 
 // each calls f with the launches of each call of each batch of a layer that was
-// kept, and the rows that are dropped.
-func (p *planner) each(l *layer, c Choice, f func(launches []passes.Launch, dropped int)) {
+// kept, as a static device makes them, and their work.
+func (p *planner) each(l *layer, c Choice, f func(launches []passes.Launch, w passes.Work)) {
 	cost, tiers := p.Cost, c.Tiers(passes.Tiers{})
 	if !c.Host {
 		cost = cost.OnDevice()
 	}
 	for _, batch := range l.kept {
 		for call := range slices.Chunk(batch, cmp.Or(p.Call, len(batch))) {
-			rows, dropped := call, 0
-			if c.Drop {
-				rows = slices.Clone(call)
-				for i, n := range rows {
-					rows[i] = min(n, c.Rows[len(c.Rows)-1])
-					dropped += n - rows[i]
-				}
-			}
-			f(tiers.Spread(rows, cost), dropped)
+			f(static.Spread(tiers, cost, c.Drop, call))
 		}
 	}
 }
@@ -200,13 +193,10 @@ func (p *planner) each(l *layer, c Choice, f func(launches []passes.Launch, drop
 func (p *planner) judge(name string, c Choice) Design {
 	d := Design{Name: name, Choice: c}
 	for _, l := range p.layers {
-		var w passes.Work
-		p.each(l, c, func(launches []passes.Launch, dropped int) {
-			w.Add(passes.WorkOf(launches))
-			w.Dropped += dropped
-		})
-		d.Layers = append(d.Layers, w)
-		d.Total.Add(w)
+		var sum passes.Work
+		p.each(l, c, func(_ []passes.Launch, w passes.Work) { sum.Add(w) })
+		d.Layers = append(d.Layers, sum)
+		d.Total.Add(sum)
 	}
 	d.Padding = d.Total.Padding()
 	d.Seconds = p.Cost.Of(d.Total) / float64(len(p.layers[0].kept))

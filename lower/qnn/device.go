@@ -101,10 +101,7 @@ func (d *Device) open() error {
 	if err != nil {
 		return err
 	}
-	var t *thread
-	if d.half() {
-		t = newThread()
-	}
+	t := newThread()
 	err = t.do(func() error {
 		l, err := native.Open(at.library)
 		if err == nil {

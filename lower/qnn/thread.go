@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A thread is one of the system's on which functions run, one at a time: HTP's
-// library keeps memory for each thread that it is called by, 6 MiB where it is
-// emulated. A nil thread is the caller's.
+// A thread is one of the system's on which functions run, one at a time: a library
+// keeps memory for each thread that it is called by, HTP's emulation 6 MiB, the
+// reference library megabytes. A nil thread is the caller's.
 type thread struct {
 	turn  sync.Mutex
 	work  chan func() error

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,6 +16,27 @@ import (
 type file struct {
 	layout.FileSum
 	data []byte
+}
+
+// update keeps files in the package as it is now: another may have prepared it for other
+// architectures since it was opened. It waits for one that is at that.
+func update(ctx context.Context, opened *layout.Package, made []layout.Artifact, files []file) error {
+	folder, err := os.Open(opened.Dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() // and the lock with it
+	if err := lock(ctx, folder); err != nil {
+		return err
+	}
+	now, err := layout.Open(opened.Dir)
+	if err != nil {
+		return err
+	}
+	if now.Manifest.Module != opened.Manifest.Module {
+		return errors.New("it was replaced meanwhile: prepare it again")
+	}
+	return keep(now, made, files)
 }
 
 // keep writes files, then the manifest that names them, then removes those of

@@ -7,6 +7,7 @@
 //	R1 weights and other companions are not touched: what is compiled binds weights at each run
 //	R2 the package is at each moment as it was or as it will be: files have names of their own, and the manifest is replaced at once
 //	R3 a backend keeps one program for each architecture
+//	R4 the manifest is read and replaced under the folder's lock: what another keeps meanwhile stays
 package prepare
 
 import (
@@ -36,9 +37,6 @@ type Options struct {
 	Ops  ir.Ops        // that packages may use
 }
 
-// programs is what an artifact's name is: a module's are kept together.
-const programs = "programs"
-
 // Run compiles the graphs of the package dir for each backend and keeps them in
 // it, in place of what was compiled for the same architectures. It returns what
 // was made. If one fails the package stays as it was.
@@ -59,14 +57,7 @@ func Run(ctx context.Context, dir string, backends []Backend, o Options) ([]layo
 		}
 		made, files = append(made, a.Artifact), append(files, f)
 	}
-	now, err := layout.Open(dir) // which another may have prepared for other architectures since
-	if err != nil {
-		return nil, err
-	}
-	if now.Manifest.Module != pkg.Manifest.Module {
-		return nil, fmt.Errorf("package %s: it was replaced meanwhile: prepare it again", dir)
-	}
-	if err := keep(now, made, files); err != nil {
+	if err := update(ctx, pkg, made, files); err != nil {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
 	return made, nil
@@ -83,7 +74,7 @@ func compile(ctx context.Context, man *layout.Manifest, b Backend, o Options) (a
 	if err != nil {
 		return a, f, err
 	}
-	a.Artifact = layout.Artifact{Backend: b.Name(), Name: programs}
+	a.Artifact = layout.Artifact{Backend: b.Name(), Name: runtime.ProgramsName(b.Target(o.Host).Tiers)}
 	if a.Arch, a.SDK, err = b.ArtifactTarget(); err != nil {
 		return a, f, err
 	}

@@ -3,11 +3,15 @@ package prepare_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"estream/ir"
@@ -27,7 +31,9 @@ type compiler struct {
 	arch, keeps   string
 }
 
-func (c compiler) Target(lower.Backend) passes.Target { return passes.Target{Host: c} }
+func (c compiler) Target(lower.Backend) passes.Target {
+	return passes.Target{Host: c, Tiers: passes.Tiers{R: []int{8}}}
+}
 
 func (c compiler) ArtifactTarget() (arch, sdk string, err error) {
 	if c.arch == "" {
@@ -91,9 +97,9 @@ func TestRun(t *testing.T) {
 		backends         []prepare.Backend
 		files, artifacts []string
 	}{
-		{[]prepare.Backend{compiler{h, "v75", "a"}, compiler{h, "v79", "b"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v75 2.47 programs a", "v79 2.47 programs b"}},
-		{[]prepare.Backend{compiler{h, "v75", "a"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v79 2.47 programs b", "v75 2.47 programs a"}},
-		{[]prepare.Backend{compiler{h, "v79", "c"}}, []string{"host.v75.c1d04330.bin", "host.v79.20eb33c7.bin"}, []string{"v75 2.47 programs a", "v79 2.47 programs c"}},
+		{[]prepare.Backend{compiler{h, "v75", "a"}, compiler{h, "v79", "b"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v75 2.47 programs R8 a", "v79 2.47 programs R8 b"}},
+		{[]prepare.Backend{compiler{h, "v75", "a"}}, []string{"host.v75.c1d04330.bin", "host.v79.d280b0c4.bin"}, []string{"v79 2.47 programs R8 b", "v75 2.47 programs R8 a"}},
+		{[]prepare.Backend{compiler{h, "v79", "c"}}, []string{"host.v75.c1d04330.bin", "host.v79.20eb33c7.bin"}, []string{"v75 2.47 programs R8 a", "v79 2.47 programs R8 c"}},
 	} {
 		made, err := prepare.Run(t.Context(), dir, c.backends, o)
 		require.NoError(t, err)
@@ -155,4 +161,69 @@ func TestTwoAtOnce(t *testing.T) {
 	pkg, err := layout.Open(dir)
 	require.NoError(t, err)
 	require.Len(t, pkg.Manifest.Artifacts, 2)
+}
+
+// Many that begin and end at once, in goroutines and in processes, keep all that they
+// made, and the package is whole.
+func TestManyAtOnce(t *testing.T) {
+	dir := packed(t)
+	const processes, each = 3, 4
+	var wait sync.WaitGroup
+	for i := range processes {
+		wait.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPrepareMany$")
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %s", manyVariable, i, each, dir))
+			out, err := cmd.CombinedOutput()
+			assert.NoError(t, err, "%s", out)
+		})
+	}
+	prepareMany(t, dir, processes, each)
+	wait.Wait()
+	pkg, err := layout.Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, layout.Verify(t.Context(), pkg, nil))
+	var got, want []string
+	for _, a := range pkg.Manifest.Artifacts {
+		data, err := pkg.Companion(a.File)
+		require.NoError(t, err)
+		got = append(got, a.Arch+" "+string(data))
+	}
+	for i := range processes + 1 {
+		for n := range each {
+			want = append(want, fmt.Sprintf("v%d.%d for v%d.%d", i, n, i, n))
+		}
+	}
+	require.ElementsMatch(t, want, got)
+	left, err := filepath.Glob(filepath.Join(dir, "*.new"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// manyVariable tells TestPrepareMany which process it is, how many to start, and where.
+const manyVariable = "PREPARE_TEST_MANY"
+
+// TestPrepareMany is a process of TestManyAtOnce.
+func TestPrepareMany(t *testing.T) {
+	var i, each int
+	var dir string
+	if _, err := fmt.Sscan(os.Getenv(manyVariable), &i, &each, &dir); err != nil {
+		t.Skip("TestManyAtOnce says what to prepare")
+	}
+	prepareMany(t, dir, i, each)
+}
+
+// prepareMany prepares a package for so many architectures at once.
+func prepareMany(t *testing.T, dir string, i, each int) {
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	var wait sync.WaitGroup
+	for n := range each {
+		wait.Go(func() {
+			h := host.New(host.Options{Threads: 1})
+			arch := fmt.Sprintf("v%d.%d", i, n)
+			_, err := prepare.Run(t.Context(), dir, []prepare.Backend{compiler{h, arch, "for " + arch}}, prepare.Options{Host: h, Ops: ops})
+			assert.NoError(t, err, arch)
+		})
+	}
+	wait.Wait()
 }

@@ -1,0 +1,31 @@
+//go:build linux || darwin
+
+package prepare
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock takes the lock on a folder, which falls when it is closed or the process ends.
+// While somebody else holds it, it waits. File systems without locks go without.
+func lock(ctx context.Context, folder *os.File) error {
+	const again = 5 * time.Millisecond // it is held for as long as a file is written
+	for {
+		switch err := unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF: // NFS wants a file that is open for writing
+			return nil
+		case unix.EWOULDBLOCK, unix.EINTR:
+		default:
+			return &os.PathError{Op: "flock", Path: folder.Name(), Err: err}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
+}

@@ -74,6 +74,7 @@ func summary(e Encoding, r passes.Report) []layout.KeyValue {
 	if slices.ContainsFunc(r.Decisions, func(d passes.Decision) bool { return d.To.Encoded() }) {
 		out = append(out, layout.KeyValue{Key: "activations", Value: "a8: int8 with a scale a row, where weights are encoded"})
 	}
+	var order []string // all graphs
 	at, graphs := map[layout.KeyValue]int{}, map[layout.KeyValue][]string{}
 	for _, d := range r.Decisions {
 		kv := layout.KeyValue{Key: d.Weight, Value: d.To.String() + ": " + d.Reason}
@@ -82,10 +83,13 @@ func summary(e Encoding, r passes.Report) []layout.KeyValue {
 			at[kv] = len(out)
 		}
 		graphs[kv] = append(graphs[kv], d.Graph)
+		if !slices.Contains(order, d.Graph) {
+			order = append(order, d.Graph)
+		}
 	}
 	for kv, i := range at {
 		if n := len(graphs[kv]); n > 1 {
-			out[i-1].Value += fmt.Sprintf(" (%d graphs, %s to %s)", n, graphs[kv][0], graphs[kv][n-1])
+			out[i-1].Value += fmt.Sprintf(" (%d graphs, %s)", n, runs(graphs[kv], order))
 		}
 	}
 	for _, c := range r.Classes {
@@ -94,4 +98,21 @@ func summary(e Encoding, r passes.Report) []layout.KeyValue {
 		}
 	}
 	return out
+}
+
+// runs names graphs that stand in an order; those that follow one another there by the first and the last.
+func runs(graphs, order []string) string {
+	var out []string
+	for i := 0; i < len(graphs); {
+		n := 1
+		for at := slices.Index(order, graphs[i]); i+n < len(graphs) && at+n < len(order) && order[at+n] == graphs[i+n]; {
+			n++
+		}
+		text := graphs[i]
+		if n > 1 {
+			text += " to " + graphs[i+n-1]
+		}
+		out, i = append(out, text), i+n
+	}
+	return strings.Join(out, ", ")
 }

@@ -49,3 +49,16 @@ func TestParseKind(t *testing.T) {
 		require.EqualError(t, err, c[2])
 	}
 }
+
+// Graphs of which one decision holds are named without those in between.
+func TestRuns(t *testing.T) {
+	order := []string{"embed", "layer0", "layer1", "layer2", "layer3", "layer4"}
+	for want, graphs := range map[string][]string{
+		"layer0 to layer4":                order[1:],
+		"layer0, layer2":                  {"layer0", "layer2"},
+		"layer0 to layer1, layer4":        {"layer0", "layer1", "layer4"},
+		"embed, layer1, layer3 to layer4": {"embed", "layer1", "layer3", "layer4"},
+	} {
+		require.Equal(t, want, runs(graphs, order), "%v", graphs)
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"estream/ir"
 	"estream/lower"
 	"estream/pager/layout"
+	"estream/passes"
 )
 
 // A targeted backend has artifacts that are for one architecture each.
@@ -17,9 +19,22 @@ type targeted interface {
 	ArtifactFits(arch, sdk string) error           // nil, or an error that names both and the remedy
 }
 
+// An Unused is what the package keeps for the device, and was of no use, or of little.
+type Unused struct {
+	layout.Artifact
+	Err    error  // of Load; nil: it was loaded
+	Sizes  []Size // that are not those that it was made for; none where it does not tell
+	Tapped bool   // graphs of the device return values that Options.Taps names
+	Inside int    // layers whose graphs were made anew, with their weights inside
+}
+
+// Unused returns what of the package's compiled programs was left when it was opened
+// for this device, nil: nothing.
+func (m *Model) Unused() *Unused { return m.unused }
+
 // compileDevice makes the device's programs: from what the package keeps for it,
 // or else by compiling, as where the package keeps programs of other extents.
-func (m *Model) compileDevice(ctx context.Context, p lower.Packing) (lower.Compiled, error) {
+func (m *Model) compileDevice(ctx context.Context, p lower.Packing, t passes.Tiers) (lower.Compiled, error) {
 	d := m.opt.Device
 	a, err := m.artifact(d)
 	if err != nil {
@@ -32,8 +47,10 @@ func (m *Model) compileDevice(ctx context.Context, p lower.Packing) (lower.Compi
 		}
 		c, err := d.Load(ctx, m.module, p, file[a.Offset:a.Offset+a.Length])
 		if err == nil || !errors.Is(err, lower.ErrUnsupported) {
+			m.loaded = a
 			return c, err
 		}
+		m.unused = &Unused{Artifact: *a, Err: err, Sizes: otherSizes(a.Name, ProgramsName(t)), Tapped: m.tapsDevice()}
 	}
 	return d.Compile(ctx, m.module, p)
 }
@@ -43,6 +60,7 @@ func (m *Model) compileDevice(ctx context.Context, p lower.Packing) (lower.Compi
 func (m *Model) artifact(d Device) (*layout.Artifact, error) {
 	t, ok := d.(targeted)
 	var why []string
+	var arch string
 	for _, a := range slices.Backward(m.pkg.Manifest.Artifacts) { // the latest first
 		if a.Backend != d.Name() {
 			continue
@@ -50,11 +68,11 @@ func (m *Model) artifact(d Device) (*layout.Artifact, error) {
 		if !ok {
 			return &a, nil
 		}
-		if _, _, err := t.ArtifactTarget(); err != nil {
+		var err error
+		if arch, _, err = t.ArtifactTarget(); err != nil {
 			return nil, err
 		}
-		err := t.ArtifactFits(a.Arch, a.SDK)
-		if err == nil {
+		if err = t.ArtifactFits(a.Arch, a.SDK); err == nil {
 			return &a, nil
 		}
 		why = append(why, err.Error())
@@ -62,5 +80,12 @@ func (m *Model) artifact(d Device) (*layout.Artifact, error) {
 	if len(why) == 0 {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("none of its compiled programs is for this device: %s", strings.Join(why, "; "))
+	return nil, fmt.Errorf("none of its compiled programs is for this device: %s: estream prepare --soc %s %s", strings.Join(why, "; "), arch, m.pkg.Dir)
+}
+
+// tapsDevice reports whether a graph of the device returns a tapped value.
+func (m *Model) tapsDevice() bool {
+	return slices.ContainsFunc(m.module.Graphs, func(g *ir.Graph) bool {
+		return g.On == m.opt.Device.Name() && slices.ContainsFunc(g.Outputs, func(v *ir.Value) bool { return slices.Contains(m.opt.Taps, v.Name) })
+	})
 }

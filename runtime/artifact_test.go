@@ -23,12 +23,15 @@ import (
 type keeping struct {
 	lower.Backend
 	arch   string
+	head   []int // tiers of it
 	loaded []string
 	refuse error
 }
 
 // Target leaves all graphs to the host.
-func (k *keeping) Target(h lower.Backend) passes.Target { return passes.Target{Host: h} }
+func (k *keeping) Target(h lower.Backend) passes.Target {
+	return passes.Target{Host: h, Tiers: passes.Tiers{T: []int{16, 1}, R: []int{4}, G: []int{1}, L: k.head}}
+}
 
 func (k *keeping) Name() string { return "keeping" }
 
@@ -65,7 +68,7 @@ func keep(t *testing.T, dir string, archs ...string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
 		sum := layout.FileSum{Name: name, Size: int64(len(data)), CRC: crc32c.Checksum(data)}
 		man.Files = append(man.Files, sum)
-		man.Artifacts = append(man.Artifacts, layout.Artifact{Backend: "keeping", Arch: arch, SDK: "2", Name: "programs", File: name, Length: sum.Size, CRC: sum.CRC})
+		man.Artifacts = append(man.Artifacts, layout.Artifact{Backend: "keeping", Arch: arch, SDK: "2", Name: "programs T1,16 R4", File: name, Length: sum.Size, CRC: sum.CRC})
 	}
 	text, err := layout.Encode(man)
 	require.NoError(t, err)
@@ -102,5 +105,34 @@ func TestArtifacts(t *testing.T) {
 	require.Len(t, other.loaded, 1)
 	require.EqualError(t, opened(&keeping{arch: "v1", refuse: errors.New("broken")}), "package "+dir+": broken")
 	require.EqualError(t, opened(&keeping{}), "package "+dir+": no device")
-	require.EqualError(t, opened(&keeping{arch: "v3"}), "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3")
+	require.EqualError(t, opened(&keeping{arch: "v3"}), "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3: estream prepare --soc v3 "+dir)
+}
+
+// A model tells what the package keeps and the device did not load, and in what it
+// differs, and nothing where it was loaded.
+func TestUnused(t *testing.T) {
+	dir := packed(t, tiny, "f32")
+	keep(t, dir, "v1")
+	refused := fmt.Errorf("of other graphs: %w", lower.ErrUnsupported)
+	for _, c := range []struct {
+		name string
+		k    keeping
+		want []runtime.Size
+	}{
+		{"it fits", keeping{}, nil},
+		{"of other graphs", keeping{refuse: refused}, nil},
+		{"of other sizes", keeping{refuse: refused, head: []int{16, 1}}, []runtime.Size{{Of: "L", Made: "", Now: "1,16"}}},
+	} {
+		c.k.Backend, c.k.arch = host.New(host.Options{}), "v1"
+		u := open(t, dir, runtime.Options{Device: &c.k}).Unused()
+		if c.k.refuse == nil {
+			require.Nil(t, u, c.name)
+			continue
+		}
+		require.NotNil(t, u, c.name)
+		require.Equal(t, "made.v1", u.File)
+		require.ErrorIs(t, u.Err, lower.ErrUnsupported)
+		require.Equal(t, c.want, u.Sizes, c.name)
+	}
+	require.Equal(t, "programs T1,16 S64 R1,4 G1,2 L8", runtime.ProgramsName(passes.Tiers{T: []int{16, 1, 1}, S: []int{64}, R: []int{1, 4}, G: []int{2, 1}, L: []int{8}, P: []int{3}}))
 }

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -27,6 +28,7 @@ type lazyNPU struct {
 	*lowertest.NPU
 	patience time.Duration
 	opening  int64
+	run      func() // is called when a graph has run; nil: nothing is
 }
 
 func (d *lazyNPU) Patience() time.Duration { return d.patience }
@@ -45,7 +47,22 @@ func (d *lazyNPU) Compile(ctx context.Context, g *ir.Graph, p lower.Packing) (st
 		}
 		d.opening = 0
 	}
-	return d.NPU.Compile(ctx, g, p)
+	x, err := d.NPU.Compile(ctx, g, p)
+	if err != nil || d.run == nil {
+		return x, err
+	}
+	return toldRuns{x, d}, nil
+}
+
+// toldRuns tells a lazyNPU of runs.
+type toldRuns struct {
+	static.Executable
+	device *lazyNPU
+}
+
+func (x toldRuns) Run(ctx context.Context, in, weights, out []lower.Buffer) error {
+	defer x.device.run()
+	return x.Executable.Run(ctx, in, weights, out)
 }
 
 func packedForNPU(t *testing.T) string {
@@ -90,6 +107,25 @@ func TestLazyDevice(t *testing.T) {
 	require.Zero(t, hasty.Runs())
 	run(t, m, b)
 	require.Less(t, bytesOf(planOf(m), "device"), before, "after a run")
+}
+
+// TestCancelReady: graphs that run to be planned for end when the run or the plan does.
+func TestCancelReady(t *testing.T) {
+	dir, tiers := packedForNPU(t), passes.Tiers{T: []int{4, 16}, S: []int{16, 64}, R: []int{2, 8}}
+	b := runtime.Batch{Prompts: [][]int32{{1, 2, 3, 4, 5, 6, 7}}}
+	why := errors.New("the user went away")
+	for name, of := range map[string]func(*runtime.Model, context.Context) error{
+		"run":  func(m *runtime.Model, ctx context.Context) error { _, err := m.Run(ctx, b); return err },
+		"plan": func(m *runtime.Model, ctx context.Context) error { _, err := m.PlanContext(ctx, b); return err },
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		device := &lazyNPU{NPU: lowertest.NewNPU(), patience: time.Hour, run: func() { cancel(why) }}
+		m := open(t, dir, runtime.Options{Device: static.New(device, tiers)})
+		require.ErrorIs(t, of(m, ctx), why, name)
+		require.Equal(t, 1, device.Runs(), "%s: graphs that ran", name)
+		device.run = func() {}
+		run(t, m, b)
+	}
 }
 
 // TestOpeningPeak: the most that the process has had while a device was opened is of

@@ -149,7 +149,9 @@ func (m *Model) guessBytes(p *Plan) int64 {
 // routers is what guesses multiply by. A layer's experts are guessed before its dense
 // record is read, so the part of it in which the weights of the early graph lie, a
 // norm and a router, is read ahead of all layers, and kept as long as plans guess.
-// It is not compared with a checksum: no result depends on a guess.
+// It is not compared with a checksum, which is of the whole record, several times as
+// much to read: no result depends on a guess, and a wrong router, even one of numbers
+// that are none, makes guesses that cost reads.
 type routers struct {
 	parts  []routerPart // of each layer
 	bytes  int64

@@ -38,6 +38,15 @@ func (in *inside) of(layer int, p *phase) lower.Program {
 	return p.program
 }
 
+// layers is how many have such programs.
+func (in *inside) layers() int {
+	layers := map[int]bool{}
+	for at := range in.programs {
+		layers[at.layer] = true
+	}
+	return len(layers)
+}
+
 func (in *inside) close() error {
 	var errs []error
 	for _, c := range in.closers {
@@ -50,13 +59,25 @@ func (in *inside) close() error {
 // insideTokens is of the batch that has to fit the budget beside weights inside graphs.
 const insideTokens = 64
 
-// putInside has the device make graphs of layers anew, with their weights inside, from
-// the first layer on, while the budget holds one more: as large as the largest so far
-// was, or, of the first, four times the weights that go into its tiers.
+// putInside puts weights inside where Options ask for it, and keeps in mind of how many
+// layers what the package keeps is of no use.
 func (m *Model) putInside(ctx context.Context) error {
 	if !m.opt.Inside {
 		return nil
 	}
+	if err := m.putLayersInside(ctx); err != nil {
+		return err
+	}
+	if n := m.inside.layers(); n > 0 && m.loaded != nil {
+		m.unused = &Unused{Artifact: *m.loaded, Inside: n}
+	}
+	return nil
+}
+
+// putLayersInside has the device make graphs of layers anew, with their weights inside,
+// from the first layer on, while the budget holds one more: as large as the largest so
+// far was, or, of the first, four times the weights that go into its tiers.
+func (m *Model) putLayersInside(ctx context.Context) error {
 	d, ok := m.device.(fixer)
 	if !ok {
 		return errors.New("options: no device that can have weights inside its graphs: bind them")
@@ -66,7 +87,7 @@ func (m *Model) putInside(ctx context.Context) error {
 	for l, c := range m.layers {
 		phases, bytes := m.insidePhases(d, c)
 		if m.opt.Memory > 0 {
-			plan, err := m.planAs(Plan{Tokens: insideTokens, Sequences: 1, Rows: 1, collect: true}, Shape{}, 0)
+			plan, err := m.planAs(ctx, Plan{Tokens: insideTokens, Sequences: 1, Rows: 1, collect: true}, Shape{}, 0)
 			if err != nil {
 				return err
 			}

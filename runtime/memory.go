@@ -74,13 +74,17 @@ type lazy interface {
 	Pending(tokens int) int64
 }
 
-// pending makes the device ready for so many tokens and returns what it may still take.
-func (m *Model) pending(tokens int) (int64, error) {
+// pending makes the device ready for so many tokens, which may take seconds, and returns
+// what it may still take.
+func (m *Model) pending(ctx context.Context, tokens int) (int64, error) {
 	d, ok := m.device.(lazy)
 	if !ok {
 		return 0, nil
 	}
-	if err := d.Ready(context.Background(), tokens); err != nil { // for seconds at most
+	if err := d.Ready(ctx, tokens); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return 0, err
 	}
 	return d.Pending(tokens), nil

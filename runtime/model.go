@@ -145,6 +145,8 @@ type Model struct {
 	experts pager.Source
 	dense   pager.Source
 	checks  *pager.Checks
+	loaded  *layout.Artifact // that the device's programs are from; nil: they were compiled
+	unused  *Unused
 
 	turn    chan struct{} // full while a Run, Plan or Close is under way, which alone uses what follows
 	mem     memories
@@ -213,7 +215,7 @@ func (m *Model) load(ctx context.Context) error {
 		return err
 	}
 	if m.opt.Device != nil {
-		if m.device, err = m.compileDevice(ctx, packing); err != nil {
+		if m.device, err = m.compileDevice(ctx, packing, target.Tiers); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type Plan struct {
 	Head     int            // rows of logits at a time: the head is read once for each
 	Readers  int            // Q
 	Geometry pager.Geometry
+	Budget   int64 // that it fits, 0 for none: what the rest leaves of it keeps weights in memory
 	Parts    []Part
 
 	share share // what stays in memory
@@ -64,17 +66,21 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // Plan returns how Run would run the batch, or an error that wraps ErrMemory and
 // names the least that works.
-func (m *Model) Plan(b Batch) (Plan, error) {
+func (m *Model) Plan(b Batch) (Plan, error) { return m.PlanContext(context.Background(), b) }
+
+// PlanContext is Plan until ctx is done: the first plan of a device may run its graphs
+// for seconds, to learn what memory they take, and a run that is under way comes first.
+func (m *Model) PlanContext(ctx context.Context, b Batch) (Plan, error) {
 	ids, offsets, err := b.tokens(m.vocab)
 	if err != nil {
 		return Plan{}, err
 	}
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
-	if m.closed {
-		return Plan{}, ErrClosed
+	end, err := m.begin(ctx)
+	if err != nil {
+		return Plan{}, err
 	}
-	return m.plan(len(ids), len(offsets)-1, len(b.positions(offsets)), b.Each == nil)
+	defer end()
+	return m.plan(ctx, len(ids), len(offsets)-1, len(b.positions(offsets)), b.Each == nil)
 }
 
 // A Shape is what of a plan may be chosen freely; a 0 is left to the model.
@@ -86,20 +92,28 @@ type Shape struct {
 
 // PlanAs returns how Run would run a batch of one prompt of so many tokens, logits
 // asked for the last, in a shape and a budget as given instead of those of Options.
+// Without a device the program's part is that of the plan before, so that plans compare.
 func (m *Model) PlanAs(tokens int, s Shape, memory int64) (Plan, error) {
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
-	if m.closed {
-		return Plan{}, ErrClosed
+	ctx := context.Background()
+	end, err := m.begin(ctx)
+	if err != nil {
+		return Plan{}, err
 	}
-	return m.planAs(Plan{Tokens: tokens, Sequences: 1, Rows: 1, collect: true}, s, memory)
+	defer end()
+	p := Plan{Tokens: tokens, Sequences: 1, Rows: 1, collect: true}
+	if m.program > 0 && m.device == nil {
+		return m.fit(p, s, memory)
+	}
+	return m.planAs(ctx, p, s, memory)
 }
 
 // plan is of the shape that Options gives or chooses.
-func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
-	as := func(s Shape) (Plan, error) {
-		return m.planAs(Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}, s, m.opt.Memory)
+func (m *Model) plan(ctx context.Context, tokens, seqs, rows int, collect bool) (Plan, error) {
+	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}
+	if err := m.ready(ctx, &p); err != nil {
+		return p, err
 	}
+	as := func(s Shape) (Plan, error) { return m.fit(p, s, m.opt.Memory) }
 	given := Shape{m.opt.Readers, m.opt.Banks, m.opt.Group}
 	if m.opt.Choose != nil && given == (Shape{}) {
 		return m.opt.Choose(m, as)
@@ -107,14 +121,25 @@ func (m *Model) plan(tokens, seqs, rows int, collect bool) (Plan, error) {
 	return as(given)
 }
 
-// planAs tries the fastest geometries of a shape first and takes the first that fits.
-func (m *Model) planAs(p Plan, s Shape, memory int64) (Plan, error) {
-	p.Readers = cmp.Or(s.Readers, 2)
-	var err error
-	if p.device, err = m.pending(p.Tokens); err != nil {
+// planAs is fit of a plan that is not ready.
+func (m *Model) planAs(ctx context.Context, p Plan, s Shape, memory int64) (Plan, error) {
+	if err := m.ready(ctx, &p); err != nil {
 		return p, err
 	}
-	m.measureProgram()
+	return m.fit(p, s, memory)
+}
+
+// ready has the device ready for a plan, and finds what of memory is not the model's.
+func (m *Model) ready(ctx context.Context, p *Plan) (err error) {
+	if p.device, err = m.pending(ctx, p.Tokens); err == nil {
+		m.measureProgram()
+	}
+	return err
+}
+
+// fit tries the fastest geometries of a shape first and takes the first that fits.
+func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
+	p.Readers, p.Budget = cmp.Or(s.Readers, 2), memory
 	budget := cmp.Or(memory, mostBytes)
 	var least Plan
 	for _, shape := range m.shapes(p.Tokens, s) {
@@ -136,8 +161,8 @@ func (m *Model) planAs(p Plan, s Shape, memory int64) (Plan, error) {
 			least = p
 		}
 	}
-	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan is %s",
-		ErrMemory, mib(budget), mib(max(least.Bytes(), m.opened)+spread), least)
+	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan, of which a run reads up to %s, is %s",
+		ErrMemory, mib(budget), mib(max(least.Bytes(), m.opened)+spread), mib(m.mostRead(least)), least)
 }
 
 const (

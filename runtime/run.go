@@ -48,18 +48,14 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	end, err := m.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if m.closed {
-		return nil, ErrClosed
-	}
+	defer end()
 	begun := time.Now()
 	positions := b.positions(offsets)
-	plan, err := m.plan(len(ids), len(offsets)-1, len(positions), b.Each == nil)
+	plan, err := m.plan(ctx, len(ids), len(offsets)-1, len(positions), b.Each == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +75,21 @@ func (m *Model) Run(ctx context.Context, b Batch) (*Result, error) {
 	res.Stats = Stats{Stats: stats, Total: time.Since(begun), Compute: r.compute, Guesses: r.guesses, Work: r.work}
 	res.Stats.Pool, res.Stats.Layer = m.poolBytes()
 	return res, nil
+}
+
+// begin waits for the model's turn, which end gives up.
+func (m *Model) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	end = func() { <-m.turn }
+	if m.closed {
+		end()
+		return nil, ErrClosed
+	}
+	return end, nil
 }
 
 // whole runs forward and ends the pass, also where Each or Tap panics: no reader

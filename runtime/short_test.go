@@ -2,19 +2,24 @@ package runtime_test
 
 import (
 	"bufio"
+	"context"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"estream/pager"
+	"estream/pager/layout"
 	"estream/pager/pagertest"
 	"estream/runtime"
 	"estream/runtime/tokenizer"
@@ -201,4 +206,45 @@ func TestRoutersWrong(t *testing.T) {
 	m, bad := f.open(t, runtime.Options{Schedule: pager.Guessed}, f.places[1].file, pagertest.Fault{Kind: pagertest.Flip, Read: -1, Off: at, Times: 1})
 	requireBits(t, f.want, run(t, m, f.batch).Logits, "layer 2's router is wrong")
 	require.Equal(t, []int{2, 1}, []int{readsOf(bad, at), bad.Fired()}, "reads of it, and faults")
+}
+
+// fillRouters is a source whose reads of routers, made before their layers are read, come
+// as one number over and over.
+type fillRouters struct {
+	pager.Source
+	layout *layout.Manifest
+	with   float32
+	filled *atomic.Int64
+}
+
+func (s fillRouters) ReadAt(ctx context.Context, p []byte, off int64) error {
+	for _, r := range s.layout.Dense[:3] {
+		whole := r.Stride(s.layout.Align)
+		if r.Offset <= off && off+int64(len(p)) <= r.Offset+whole && int64(len(p)) < whole {
+			for i := range len(p) / 4 {
+				binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(s.with))
+			}
+			s.filled.Add(1)
+			return nil
+		}
+	}
+	return s.Source.ReadAt(ctx, p, off)
+}
+
+// TestRoutersNoNumbers: routers that come as what is no number, or makes none, cost reads alone too.
+func TestRoutersNoNumbers(t *testing.T) {
+	f := newFaulty(t)
+	man := open(t, f.dir, runtime.Options{}).Manifest()
+	for _, with := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat32, 0} {
+		var filled atomic.Int64
+		m := open(t, f.dir, runtime.Options{Schedule: pager.Guessed, Source: func(path string) (pager.Source, error) {
+			src, err := f.source(path)
+			if filepath.Base(path) != layout.DenseName {
+				return src, err
+			}
+			return fillRouters{src, man, float32(with), &filled}, err
+		}})
+		requireBits(t, f.want, run(t, m, f.batch).Logits, "routers of %g", with)
+		require.EqualValues(t, len(m.Routers()), filled.Load(), "routers of %g", with)
+	}
 }

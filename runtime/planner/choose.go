@@ -26,6 +26,13 @@ var ErrLimit = errors.New("more than a session of the accelerator can map")
 // within reports whether a takes no longer than b, 1 % apart.
 func within(a, b time.Duration) bool { return float64(a) <= 1.01*float64(b) }
 
+// beats reports whether a is faster than c, by 1 % or more, in the first run or the next, and worse in neither, nor in
+// memory. Within a budget memory is none of it: both may have all.
+func (a Choice) beats(c Choice) bool {
+	return (a.Plan.Bytes() <= c.Plan.Bytes() || a.Plan.Budget > 0 && a.Plan.Budget == c.Plan.Budget) && a.First.Time <= c.First.Time && a.Next.Time <= c.Next.Time &&
+		!(within(c.First.Time, a.First.Time) && within(c.Next.Time, a.Next.Time))
+}
+
 // worthMemory is by how much a choice is slower than the fastest: less memory is worth more than that, and no prediction
 // is much better.
 const worthMemory = 1.02
@@ -82,7 +89,7 @@ func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan,
 }
 
 // Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits: of the fastest,
-// 2 % apart, about the smallest arena. What a machine that is busier than its profile would punish is left out where
+// 2 % apart, and such that no other beats, about the smallest arena. What a machine that is busier than its profile would punish is left out where
 // something else is as good: one reader, and fewer banks than one that is computed on, one that is read and one in case
 // either is late. Of arenas that differ by less than a factor of two the one of the largest reads is taken, and of those
 // of guesses, each of which takes a bank, the one of the most banks.
@@ -91,8 +98,9 @@ func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choic
 	if err != nil {
 		return best, err
 	}
-	least := slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(a.First.Time, b.First.Time) }).First.Time
-	choices = slices.DeleteFunc(choices, func(c Choice) bool { return float64(c.First.Time) > worthMemory*float64(least) })
+	if choices, err = p.unbeaten(choices); err != nil {
+		return best, err
+	}
 	frail := func(c Choice) bool { return c.Plan.Readers < 2 || c.Plan.Geometry.Banks < 3 }
 	if slices.ContainsFunc(choices, func(c Choice) bool { return !frail(c) }) {
 		choices = slices.DeleteFunc(choices, frail)
@@ -109,7 +117,32 @@ func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choic
 	best = slices.MinFunc(choices, func(a, b Choice) int {
 		return cmp.Or(cmp.Compare(grain(b), grain(a)), cmp.Compare(bytes(a), bytes(b)), cmp.Compare(a.First.Time, b.First.Time))
 	})
-	return p.Of(best.Plan)
+	return best, nil
+}
+
+// unbeaten are those of the fastest that none beats, with their next runs.
+func (p *Planner) unbeaten(choices []Choice) (out []Choice, err error) {
+	least := slices.MinFunc(choices, func(a, b Choice) int { return cmp.Compare(a.First.Time, b.First.Time) }).First.Time
+	choices = slices.DeleteFunc(choices, func(c Choice) bool { return float64(c.First.Time) > worthMemory*float64(least) })
+	for i := range choices {
+		if choices[i].Next, err = p.next(choices[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range choices {
+		if !slices.ContainsFunc(choices, func(o Choice) bool { return o.beats(c) }) {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// next predicts the runs after the first of a choice: another than that where something is kept for it.
+func (p *Planner) next(c Choice) (simulate.Totals, error) {
+	if records, table := c.Plan.Pinned(); len(records) == 0 && !table && cmp.Or(p.Schedule, c.Plan.Schedule) != pager.Guessed {
+		return c.First, nil
+	}
+	return p.Predict(c.Plan, false)
 }
 
 // Of predicts what a plan takes.
@@ -119,18 +152,25 @@ func (p *Planner) Of(plan runtime.Plan) (c Choice, err error) {
 		return c, fmt.Errorf("%d bytes of arena and pins, %d allowed: give less memory: %w", n, p.Limit, ErrLimit)
 	}
 	if c.First, err = p.Predict(plan, true); err == nil {
-		c.Next, err = p.Predict(plan, false)
+		c.Next, err = p.next(c)
 	}
 	return c, err
 }
 
 // choices are the shapes that fit, with their first runs; where none does, the runtime's own.
 func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []Choice, err error) {
+	type shape struct {
+		readers, chunk int
+		pager.Geometry
+	}
+	seen := map[shape]bool{}
 	for _, s := range p.shapes() {
 		plan, err := as(s)
-		if errors.Is(err, runtime.ErrMemory) || err == nil && p.Limit > 0 && p.Mapped(plan) > p.Limit {
+		is := shape{plan.Readers, plan.Chunk, plan.Geometry}
+		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.Limit > 0 && p.Mapped(plan) > p.Limit) {
 			continue
 		}
+		seen[is] = true
 		c := Choice{Plan: plan}
 		if err == nil {
 			c.First, err = p.Predict(plan, true)
@@ -143,12 +183,24 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 	if len(out) > 0 {
 		return out, nil
 	}
-	plan, err := as(runtime.Shape{})
-	if err != nil {
-		return nil, err
-	}
-	c, err := p.Of(plan)
+	c, err := p.own(as)
 	return []Choice{c}, err
+}
+
+// own is the runtime's own shape. The error of one that does not fit says how long the least that works takes.
+func (p *Planner) own(as func(runtime.Shape) (runtime.Plan, error)) (Choice, error) {
+	plan, err := as(runtime.Shape{})
+	if !errors.Is(err, runtime.ErrMemory) {
+		if err != nil {
+			return Choice{Plan: plan}, err
+		}
+		return p.Of(plan)
+	}
+	t, wrong := p.Predict(plan, true)
+	if wrong != nil {
+		return Choice{Plan: plan}, wrong
+	}
+	return Choice{Plan: plan}, fmt.Errorf("%w; predicted to take %.3f s", err, t.Time.Seconds())
 }
 
 // mostGroup is about how many bytes of experts a read may have: no disk gains by more.
@@ -188,7 +240,9 @@ func (p *Planner) Frontier(as func(s runtime.Shape, memory int64) (runtime.Plan,
 		return nil, err
 	}
 	for i := range arenas {
-		arenas[i].Next = arenas[i].First
+		if arenas[i].Next, err = p.next(arenas[i]); err != nil {
+			return nil, err
+		}
 	}
 	arenas = pareto(arenas)
 	all, least := arenas, arenas[0].Plan.Bytes()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -64,7 +66,6 @@ func TestPackage(t *testing.T) {
 func predicts(t *testing.T, dir string, profile *planner.Profile, schedule pager.Schedule) {
 	m := open(t, dir, runtime.Options{Schedule: schedule, Readers: 3, Banks: 2, Group: 3, Memory: 1 << 30})
 	p := planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: schedule}
-	require.Positive(t, p.Saturation())
 	b := runtime.Batch{Prompts: [][]int32{spread(700, m.Vocab())}}
 	for _, run := range []string{"first", "next"} {
 		res, err := m.Run(t.Context(), b)
@@ -145,7 +146,6 @@ func within(most int64) func(runtime.Shape) (runtime.Plan, error) {
 
 func TestPick(t *testing.T) {
 	p := made()
-	require.InEpsilon(t, 1.2*8/1024/(2*1e-5+1e-5), p.Saturation(), 1e-9)
 	any, err := p.Pick(within(1 << 40))
 	require.NoError(t, err)
 	small, err := p.Pick(within(4 << 20)) // two banks of one expert, or one of two
@@ -156,6 +156,11 @@ func TestPick(t *testing.T) {
 
 	_, err = p.Pick(within(1))
 	require.ErrorIs(t, err, runtime.ErrMemory)
+	least, err2 := plan(runtime.Shape{Readers: 1, Banks: 1, Group: 1})
+	require.NoError(t, err2)
+	cost, err2 := p.Predict(least, true)
+	require.NoError(t, err2)
+	require.EqualError(t, err, fmt.Sprintf("memory budget too small: no; predicted to take %.3f s", cost.Time.Seconds()))
 	p.Limit = 4 << 20
 	limited, err := p.Pick(within(1 << 40))
 	require.NoError(t, err)
@@ -189,18 +194,43 @@ func TestPickAmongEqual(t *testing.T) {
 	require.Equal(t, []int{6, 1}, []int{c.Plan.Geometry.Banks, c.Plan.Geometry.Group}, "a guess takes a bank: %s", c.Plan)
 }
 
+// Whatever the disk and the costs, no choice of the frontier is better than the one that is picked.
+func TestPickUnbeaten(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		p := made()
+		p.Profile.Disk = simulate.Disk{Rate: math.Exp2(26 + 6*rng.Float64()), Latency: time.Duration(rng.IntN(2e6)), Check: 5e9}
+		line := func() planner.Line {
+			return planner.Line{Call: 1e-3 * rng.Float64(), Row: 1e-5 * rng.Float64(), More: 1e-4 * rng.Float64()}
+		}
+		p.Profile.Classes["c"] = planner.Class{Body: planner.Line{Row: 2e-5 * rng.Float64()}, Group: line(), Rest: line()}
+		p.Profile.Drag = rng.Float64() / 2
+		picked, err := p.Pick(plan)
+		require.NoError(t, err)
+		rows, err := p.Frontier(func(s runtime.Shape, _ int64) (runtime.Plan, error) { return plan(s) })
+		require.NoError(t, err)
+		requireUnbeaten(t, fmt.Sprint("profile ", i), picked, rows)
+	}
+}
+
+// requireUnbeaten wants no row of no more memory to be faster than a choice, 1 % apart, in one run and no slower in the other.
+func requireUnbeaten(t *testing.T, what string, c planner.Choice, rows []planner.Choice) {
+	for _, row := range rows {
+		first, next := float64(row.First.Time)/float64(c.First.Time), float64(row.Next.Time)/float64(c.Next.Time)
+		if row.Plan.Bytes() <= c.Plan.Bytes() && max(first, next) <= 1 {
+			require.Greater(t, min(first, next), 0.99, "%s: chosen %s: %v, %v\n%s: %v, %v", what, c.Plan, c.First.Time, c.Next.Time, row.Plan, row.First.Time, row.Next.Time)
+		}
+	}
+}
+
 // Along the frontier memory rises, and each choice is faster than those before it in one of its runs.
 func frontier(t *testing.T, dir string, measured *planner.Profile) {
 	profile := *measured
 	profile.Disk = simulate.Disk{Rate: 1e8, Latency: time.Millisecond}
 	m := open(t, dir, runtime.Options{})
 	p := planner.Planner{Profile: &profile, Package: planner.Describe(m)}
-	choices, err := p.Frontier(func(s runtime.Shape, memory int64) (runtime.Plan, error) {
-		if memory > 0 {
-			memory += 32 << 20 // the test itself grows
-		}
-		return m.PlanAs(64, s, memory)
-	})
+	as := func(s runtime.Shape, memory int64) (runtime.Plan, error) { return m.PlanAs(64, s, memory) }
+	choices, err := p.Frontier(as)
 	require.NoError(t, err)
 	require.Greater(t, len(choices), 1)
 	for i, c := range choices[1:] {
@@ -212,6 +242,11 @@ func frontier(t *testing.T, dir string, measured *planner.Profile) {
 	last := choices[len(choices)-1]
 	require.Zero(t, last.Next.Bytes, "the largest plan keeps all weights: %s", last.Plan)
 	require.Less(t, last.Next.Time, last.First.Time)
+	for _, memory := range []int64{choices[0].Plan.Bytes(), choices[len(choices)/3].Plan.Bytes(), choices[2*len(choices)/3].Plan.Bytes(), last.Plan.Bytes()} {
+		c, err := p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, memory) })
+		require.NoError(t, err)
+		requireUnbeaten(t, fmt.Sprint(memory, " bytes"), c, choices)
+	}
 }
 
 // A profile is kept for the package, the machine and how it is run, where it can be.

@@ -208,19 +208,3 @@ func (p *Planner) Mapped(plan runtime.Plan) int64 {
 	}
 	return n
 }
-
-// Saturation is n*, the tokens of a prompt from which computation hides reads: 1.2 F W E / (2 BW (k + shared)), where F is
-// the rate of computing an expert, W the bytes of a weight, BW the disk's rate, and shared what runs beside routed experts,
-// in experts. Below it the disk limits, and weights that stay in memory would be faster. 0: the package has no experts.
-func (p *Planner) Saturation() float64 {
-	read, row := 0.0, 0.0 // seconds of reading all experts, and of a token's experts
-	for _, l := range p.Package.Layers {
-		c := p.Profile.Classes[l.Class]
-		read += float64(l.Experts) * float64(l.Stride) / p.Profile.Disk.Rate
-		row += float64(l.TopK)*c.Group.Row + c.Side.Row
-	}
-	if row == 0 || p.Profile.Disk.Rate == 0 {
-		return 0
-	}
-	return 1.2 * read / row
-}

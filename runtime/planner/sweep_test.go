@@ -48,6 +48,7 @@ func TestSweep(t *testing.T) {
 	goruntime.GOMAXPROCS(goruntime.NumCPU() + 2)
 	s := newSweep(t)
 	choice := s.measure(s.shape(s.picked), *sweepRuns)
+	byDefault := s.measure(s.shape(s.plan(runtime.Shape{})), *sweepRuns)
 	fmt.Println("choice", choice)
 	var all []swept
 	for group, banks := range map[int][]int{1: {1, 2, 3, 4, 6, 8, 16, 24}, 2: {1, 2, 3, 4, 8, 12}, 4: {2, 3, 4, 6}, 8: {1, 2, 3, 4}} {
@@ -66,10 +67,12 @@ func TestSweep(t *testing.T) {
 		all[i].took = min(x.took, s.measure(x.Shape, *sweepRuns).took)
 	}
 	choice.took = min(choice.took, s.measure(choice.Shape, *sweepRuns).took)
+	byDefault.took = min(byDefault.took, s.measure(byDefault.Shape, *sweepRuns).took)
 	best := slices.MinFunc(all, func(a, b swept) int { return cmp.Compare(a.took, b.took) })
 	slices.SortFunc(all, func(a, b swept) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
-	fmt.Printf("%d shapes, profile taken in %.1f s\nbest    %s\nchoice  %s\nregret  %+.1f %%\nmedian  %s\nworst   %s\n",
-		len(all), s.profiled.Seconds(), best, choice, 100*(choice.took.Seconds()/best.took.Seconds()-1), all[len(all)/2], all[len(all)-1])
+	regret := func(x swept) float64 { return 100 * (x.took.Seconds()/best.took.Seconds() - 1) }
+	fmt.Printf("%d shapes, profile taken in %.1f s\nbest    %s\nchoice  %s\nregret  %+.1f %%\ndefault %s\nregret  %+.1f %%\nmedian  %s\nworst   %s\n",
+		len(all), s.profiled.Seconds(), best, choice, regret(choice), byDefault, regret(byDefault), all[len(all)/2], all[len(all)-1])
 }
 
 // A sweep runs one prompt in many shapes.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -88,7 +87,7 @@ func (a *App) describeBackend(c Backend) (x backendInfo, err error) {
 }
 
 func (a *App) printBackend(x backendInfo) {
-	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p := a.print
 	p("%-14s %s", x.Name, x.Doc)
 	for _, k := range x.Packings {
 		p("  packing      %s: %s", k.Name, strings.Join(k.Types, ", "))

@@ -54,9 +54,12 @@ func (r *routing) watchOf(dir string, c *calibrate.Calibration) (*calibrate.Watc
 	return calibrate.NewWatch(c, module)
 }
 
+// calibrated reports whether the package's calibration is used.
+func (r *routing) calibrated() bool { return r != nil && r.watch != nil }
+
 // notes are what a user should know of the run that has ended.
 func (r *routing) notes() []string {
-	if r == nil || r.watch == nil {
+	if !r.calibrated() {
 		return nil
 	}
 	return r.watch.Notes()

@@ -101,7 +101,7 @@ func (a *App) interp() interp.Table {
 }
 
 func (a *App) printCheck(r *check.Report, golden, dir string) {
-	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p := a.print
 	red, plain := "", ""
 	if a.colours() {
 		red, plain = "\x1b[31m", "\x1b[0m"

@@ -63,8 +63,8 @@ func Main(a *App, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	out := &printer{Writer: a.Stdout}
-	a.Stdout = out
+	out := &printer{Writer: stoppable{a.Stdout, ctx.Done()}}
+	a.Stdout, a.Stderr = out, stoppable{a.Stderr, ctx.Done()}
 	err := a.checkParts()
 	if err == nil {
 		root := a.root()
@@ -135,6 +135,9 @@ func (a *App) printJSON(v any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
+
+// print prints a line of results, note one about them.
+func (a *App) print(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
 
 func (a *App) note(format string, args ...any) { fmt.Fprintf(a.Stderr, format+"\n", args...) }
 

@@ -240,7 +240,7 @@ func (a *App) deviceProbe(ctx context.Context, f *deviceFlags) error {
 }
 
 func (a *App) printDevice(s *deviceTarget) {
-	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p := a.print
 	x := s.facts
 	p("device   %s: %s, %s %s, %s, %s of memory", x.Serial, x.Model, x.OS, x.Release, x.Machine, formatSize(x.Memory))
 	if x.NoSoC == "" {

@@ -117,7 +117,7 @@ func (a *App) inspect(m *runtime.Model, records bool) error {
 	if err != nil {
 		return err
 	}
-	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p := a.print
 	p("family    %s, %d layers, hidden %d, vocabulary of %d", man.Family, len(m.Module().Layers), hidden(m), m.Vocab())
 	p("format    %d, aligned to %s, packing %s for %s", man.Version, formatSize(man.Align), man.Packing, strings.Join(man.Backends, ", "))
 	a.printCensus(c)

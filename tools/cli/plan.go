@@ -3,10 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,9 @@ for run and bench, which take the shape that it chooses where none is given.
 
 Tio is the time of the reads with nothing computed, Texec that of the computation
 with nothing read, the bubble the share of a run in which neither limits. n* is
-how many tokens it takes for computation to hide reads: below it the disk limits.`,
+the length from which Texec is the larger: with fewer tokens the disk limits, and
+weights that are in memory already would be faster. With some of --readers, --banks and
+--group given, the best of the others is taken.`,
 		Example: `  estream plan olmoe.estream
   estream plan --tokens 512-4096*2 --plot plan.svg olmoe.estream
   estream plan --memory 900MiB --json olmoe.estream`,
@@ -60,7 +63,7 @@ how many tokens it takes for computation to hide reads: below it the disk limits
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
 	fl.BoolVar(&f.fresh, "fresh", false, "measure anew, though a profile is kept")
-	fl.StringVar(&f.plot, "plot", "", "draw time against memory into this SVG file")
+	fl.StringVar(&f.plot, "plot", "", "draw time against memory into this file: .svg, or .html with the table below")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -78,6 +81,9 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	if e := filepath.Ext(f.plot); f.plot != "" && e != ".svg" && e != ".html" {
+		return usagef("--plot %s: name a file that ends in .svg or .html", f.plot)
+	}
 	out, err := newOutput("plot", f.plot, dir)
 	if err != nil {
 		return err
@@ -93,16 +99,27 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	}
 	defer m.Close()
 	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
-	var lengths []planned
+	all := plans{Planner: p, dir: dir, kept: kept}
+	at := func(tokens int) (planner.Choice, error) { return pick(m, p, o, tokens) }
 	for _, n := range f.asked {
 		x := planned{tokens: n}
-		if err := x.plan(m, p, o); err != nil {
+		if x.Choice, err = at(n); err == nil {
+			x.frontier, err = p.Frontier(shaped(m, o, n))
+		}
+		if err != nil {
 			return fmt.Errorf("%d tokens: %w", n, err)
 		}
-		lengths = append(lengths, x)
+		all.lengths = append(all.lengths, x)
+	}
+	if err := all.cross(at); err != nil {
+		return err
+	}
+	var text strings.Builder
+	if err := all.print(&text); err != nil {
+		return err
 	}
 	if out != nil {
-		if _, err := out.f.Write(plot(filepath.Base(dir)+": predicted time to the first token", lengths)); err != nil {
+		if _, err := out.f.Write(all.plot(filepath.Ext(f.plot), text.String())); err != nil {
 			return err
 		}
 		if err := out.finish(); err != nil {
@@ -110,31 +127,36 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 		}
 	}
 	if f.asJSON {
-		return a.printJSON(planJSON(dir, p, lengths))
+		return a.printJSON(all.json())
 	}
-	return a.printPlan(p, kept, lengths)
+	_, err = io.WriteString(a.Stdout, text.String())
+	return err
 }
 
-// planned is what is printed of a length of prompt.
-type planned struct {
-	tokens int
-	planner.Choice
-	frontier []planner.Choice
+// shaped gives plans of a length in shapes and budgets, with what of a shape Options gives.
+func shaped(m *runtime.Model, o runtime.Options, tokens int) func(runtime.Shape, int64) (runtime.Plan, error) {
+	return func(s runtime.Shape, memory int64) (runtime.Plan, error) {
+		return m.PlanAs(tokens, runtime.Shape{Readers: cmp.Or(o.Readers, s.Readers), Banks: cmp.Or(o.Banks, s.Banks), Group: cmp.Or(o.Group, s.Group)}, memory)
+	}
 }
 
-// plan fills in the choice for the length, in a shape that is given or picked, and what else there is.
-func (x *planned) plan(m *runtime.Model, p *planner.Planner, o runtime.Options) error {
-	as := func(s runtime.Shape, memory int64) (runtime.Plan, error) { return m.PlanAs(x.tokens, s, memory) }
-	given := runtime.Shape{Readers: o.Readers, Banks: o.Banks, Group: o.Group}
-	plan, err := as(given, o.Memory)
-	switch {
-	case given == (runtime.Shape{}):
-		x.Choice, err = p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, o.Memory) })
-	case err == nil:
-		x.Choice, err = p.Of(plan)
+// pick is the choice for a length within the budget of Options.
+func pick(m *runtime.Model, p *planner.Planner, o runtime.Options, tokens int) (planner.Choice, error) {
+	as := shaped(m, o, tokens)
+	return p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, o.Memory) })
+}
+
+// cross finds n* from the longest prompt for which the disk limits, so that it agrees with what is printed of each.
+func (p *plans) cross(at func(int) (planner.Choice, error)) (err error) {
+	from := p.lengths[len(p.lengths)-1]
+	for _, x := range p.lengths {
+		if x.First.Reads > x.First.Compute {
+			from = x
+		}
 	}
-	if err == nil {
-		x.frontier, err = p.Frontier(as)
+	p.crossing, err = planner.Crossing(from.tokens, from.Choice, at)
+	if errors.Is(err, planner.ErrNoCrossing) || errors.Is(err, runtime.ErrMemory) || errors.Is(err, planner.ErrLimit) {
+		return nil // longer ones do not fit
 	}
 	return err
 }
@@ -162,61 +184,4 @@ func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Op
 // profileKey names the profile of a package that runs as the flags say.
 func (f runFlags) profileKey(dir string, threads int) (string, error) {
 	return planner.Key(dir, threads, strings.Join([]string{cmp.Or(f.backend, "host"), cmp.Or(f.source, "file"), f.readLimit, cmp.Or(f.checksum, "always")}, " "))
-}
-
-func (a *App) printPlan(p *planner.Planner, kept string, lengths []planned) error {
-	d := p.Profile.Disk
-	fmt.Fprintf(a.Stdout, "profile  %s\ndisk     %s/s, %.0f us a read, checksums %s/s\n", kept, formatSize(int64(d.Rate)), float64(d.Latency)/1e3, formatSize(int64(d.Check)))
-	if d.Burst > 0 {
-		fmt.Fprintf(a.Stdout, "limit    reads after a pause are faster: up to %.1f ms are saved up, and then %s/s\n", float64(d.Burst)/1e6, formatSize(int64(d.Peak)))
-	}
-	if n := p.Saturation(); n > 0 {
-		fmt.Fprintf(a.Stdout, "n*       %.0f tokens: with fewer the disk limits\n", n)
-	}
-	for _, x := range lengths {
-		g := x.Plan.Geometry
-		fmt.Fprintf(a.Stdout, "\n%d tokens: Q=%d B=%d G=%d, in chunks of %d\n", x.tokens, x.Plan.Readers, g.Banks, g.Group, x.Plan.Chunk)
-		fmt.Fprintf(a.Stdout, "time     %.3f s the first run, Tio %.3f s, Texec %.3f s, bubble %.1f %%; %.3f s each one after it\n",
-			x.First.Time.Seconds(), x.First.Reads.Seconds(), x.First.Compute.Seconds(), 100*x.First.Bubble(), x.Next.Time.Seconds())
-		fmt.Fprintf(a.Stdout, "memory   %s, of it arena %s; %s mapped a session\n", formatSize(x.Plan.Bytes()), formatSize(g.Bytes()), formatSize(p.Mapped(x.Plan)))
-		w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(w, "memory\tfirst run\tbubble\tafter it\tbubble\tQ\tB\tG\tchunk\tmapped\t")
-		for _, c := range x.frontier {
-			g := c.Plan.Geometry
-			fmt.Fprintf(w, "%s\t%.3f s\t%.1f %%\t%.3f s\t%.1f %%\t%d\t%d\t%d\t%d\t%s\t\n", formatSize(c.Plan.Bytes()), c.First.Time.Seconds(), 100*c.First.Bubble(),
-				c.Next.Time.Seconds(), 100*c.Next.Bubble(), c.Plan.Readers, g.Banks, g.Group, c.Plan.Chunk, formatSize(p.Mapped(c.Plan)))
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func planJSON(dir string, p *planner.Planner, lengths []planned) map[string]any {
-	choice := func(c planner.Choice) map[string]any {
-		g := c.Plan.Geometry
-		return map[string]any{
-			"schedule": c.Plan.Schedule.String(), "q": c.Plan.Readers, "b": g.Banks, "g": g.Group, "chunk": c.Plan.Chunk,
-			"ttft_s": c.First.Time.Seconds(), "tio_s": c.First.Reads.Seconds(), "texec_s": c.First.Compute.Seconds(), "bubble": c.First.Bubble(),
-			"next_s": c.Next.Time.Seconds(), "next_tio_s": c.Next.Reads.Seconds(), "next_bubble": c.Next.Bubble(), "bytes_read": c.First.Bytes, "next_bytes_read": c.Next.Bytes,
-			"plan_bytes": c.Plan.Bytes(), "arena_bytes": g.Bytes(), "mapped_bytes": p.Mapped(c.Plan),
-		}
-	}
-	var out []map[string]any
-	for _, x := range lengths {
-		v := choice(x.Choice)
-		v["tokens"] = x.tokens
-		var frontier []map[string]any
-		for _, c := range x.frontier {
-			frontier = append(frontier, choice(c))
-		}
-		v["frontier"] = frontier
-		out = append(out, v)
-	}
-	profile := map[string]any{
-		"taken": p.Profile.Taken, "disk_bytes_per_s": p.Profile.Disk.Rate, "read_latency_s": p.Profile.Disk.Latency.Seconds(),
-		"checksum_bytes_per_s": p.Profile.Disk.Check, "burst_s": p.Profile.Disk.Burst.Seconds(), "burst_bytes_per_s": p.Profile.Disk.Peak, "drag": p.Profile.Drag, "compute_s": p.Profile.Classes,
-	}
-	return map[string]any{"package": dir, "profile": profile, "n_star": p.Saturation(), "schedule": p.Schedule.String(), "plans": out}
 }

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"html"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"estream/runtime/planner"
@@ -22,9 +24,26 @@ type drawing struct {
 	most, step float64 // seconds
 }
 
-// plot draws for each length of prompt a solid line of the first run and a dashed one of those after it: the least time in
+// plot is the file that a plot's name asks for: an SVG, or a page of it with text below.
+func (p *plans) plot(ext, text string) []byte {
+	title := filepath.Base(p.dir) + ": predicted time to the first token"
+	svg := draw(title, p.lengths)
+	if ext != ".html" {
+		return svg
+	}
+	return fmt.Appendf(nil, `<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"/><title>%s</title></head>
+<body style="max-width:1080px;margin:auto">
+%s<pre style="overflow:auto">%s</pre>
+</body>
+</html>
+`, html.EscapeString(title), svg, html.EscapeString(text))
+}
+
+// draw draws for each length of prompt a solid line of the first run and a dashed one of those after it: the least time in
 // so much memory.
-func plot(title string, lengths []planned) []byte {
+func draw(title string, lengths []planned) []byte {
 	d := &drawing{low: math.Inf(1)}
 	for _, x := range lengths {
 		for _, c := range x.frontier {
@@ -61,8 +80,7 @@ func (d *drawing) y(seconds float64) float64 {
 }
 
 func (d *drawing) text(x, y float64, anchor, s string) {
-	s = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
-	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor, s)
+	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n", x, y, anchor, html.EscapeString(s))
 }
 
 func (d *drawing) grid(title string) {

@@ -3,7 +3,9 @@ package cli_test
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,7 +30,7 @@ func TestPlan(t *testing.T) {
 	require.Empty(t, r.errors)
 	require.Regexp(t, `(?s)^profile  measured in [0-9.]+ s
 disk     \S+ \S+/s, \d+ us a read, checksums \S+ \S+/s
-n\* +\d+ tokens: with fewer the disk limits
+n\* +(\d+ tokens: from there on Texec is more than Tio; with fewer, weights in memory would be faster|1 token: the disk never limits|none: .*)
 
 8 tokens: Q=\d B=\d+ G=\d, in chunks of 8
 time +[0-9.]+ s the first run, Tio [0-9.]+ s, Texec [0-9.]+ s, bubble [0-9.-]+ %; [0-9.]+ s each one after it
@@ -36,17 +38,14 @@ memory +\S+ MiB, of it arena \S+ \S+; \S+ \S+ mapped a session
  +memory +first run +bubble +after it +bubble +Q +B +G +chunk +mapped
 .*
 64 tokens: Q=`, r.out)
-	svg, err := os.ReadFile(plot)
-	require.NoError(t, err)
-	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
-	}
-	require.Equal(t, 4, strings.Count(string(svg), "<polyline"), "a first and a next run of two lengths")
-	require.Contains(t, string(svg), ">64 tokens<")
+	svg := xmlFile(t, plot)
+	require.Equal(t, 4, strings.Count(svg, "<polyline"), "a first and a next run of two lengths")
+	require.Contains(t, svg, ">64 tokens<")
+	plot = filepath.Join(t.TempDir(), "p.html")
+	r = ok(t, "plan", "--tokens", "8", "--plot", plot, dir)
+	page := xmlFile(t, plot)
+	require.Regexp(t, `(?s)^<!DOCTYPE html>\n.*<svg .*</svg>\n<pre.*8 tokens: Q=.*</html>\n$`, page)
+	require.Contains(t, page, r.out, "the text that is printed")
 
 	r = ok(t, "plan", "--json", "--tokens", "8", "--readers", "3", "--banks", "2", "--group", "1", "--memory", "1GiB", dir)
 	require.Empty(t, r.errors, "the profile was kept")
@@ -61,6 +60,54 @@ memory +\S+ MiB, of it arena \S+ \S+; \S+ \S+ mapped a session
 	require.Regexp(t, `^profile  measured 20\d\d-\d\d-\d\d \S+ UTC; --fresh measures anew\n`, ok(t, "plan", "--tokens", "8", dir).out)
 	require.Regexp(t, `^profile  measured in `, ok(t, "plan", "--tokens", "8", "--fresh", dir).out)
 	require.Regexp(t, `^profile  measured in `, ok(t, "plan", "--tokens", "8", "--read-limit", "1GB/s", dir).out, "a profile of another disk")
+}
+
+// xmlFile is the text of a file that is well-formed XML.
+func xmlFile(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for d := xml.NewDecoder(strings.NewReader(string(text))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return string(text)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// From n* on Texec is the larger at each length, and no row of the table beats the choice: none that keeps
+// nothing in memory, as the choice does without a budget, and none at all within one. What of a shape is given holds for all.
+func TestPlanAgrees(t *testing.T) {
+	ownCache(t)
+	dir := packed(t, tiny, "w4")
+	for _, more := range [][]string{{"--fresh"}, {"--readers", "3"}, {"--readers", "1", "--banks", "3", "--group", "1"}, {"--memory", "1GiB"}} {
+		v := object(t, ok(t, append([]string{"plan", "--json", "--tokens", "1-4096*4", dir}, more...)...))
+		star := math.Inf(1)
+		if n, is := v["n_star"].(float64); is {
+			star = n
+		}
+		for _, p := range v["plans"].([]any) {
+			p := p.(map[string]any)
+			at := func(row any, key string) float64 { return row.(map[string]any)[key].(float64) }
+			if at(p, "tokens") >= star {
+				require.GreaterOrEqual(t, at(p, "texec_s"), at(p, "tio_s"), "%v: n* %v: %v", more, star, p)
+			}
+			for _, row := range append(p["frontier"].([]any), p) {
+				for i, flag := range more[:len(more)-1] {
+					if key := map[string]string{"--readers": "q", "--banks": "b", "--group": "g"}[flag]; key != "" {
+						require.Equal(t, more[i+1], fmt.Sprint(at(row, key)), "%v: %v", more, row)
+					}
+				}
+				if at(row, "mapped_bytes") > at(row, "arena_bytes") && more[0] != "--memory" {
+					continue
+				}
+				first, next := at(row, "ttft_s")/at(p, "ttft_s"), at(row, "next_s")/at(p, "next_s")
+				if at(row, "plan_bytes") <= at(p, "plan_bytes") && max(first, next) <= 1 {
+					require.Greater(t, min(first, next), 0.99, "%v: chosen %v\nbeaten by %v", more, p, row)
+				}
+			}
+		}
+	}
 }
 
 // A folder of caches that cannot be written to is told of, and is no failure.
@@ -83,6 +130,9 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--tokens", "0"}, 2, `estream: --tokens: "0": want 1 to 1048576, rising`},
 		{[]string{"--session-limit", "many"}, 2, `estream: bad size "many"`},
 		{[]string{"--memory", "1MiB"}, 1, "estream: 512 tokens: memory budget too small: 1.0 MiB given, the least that is sure to work is "},
+		{[]string{"--memory", "1MiB"}, 1, "of which a run reads up to "},
+		{[]string{"--memory", "1MiB"}, 1, "before-routing; predicted to take 0."},
+		{[]string{"--plot", "p.png"}, 2, "--plot p.png: name a file that ends in .svg or .html"},
 		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: give less memory: more than a session of the accelerator can map"},
 		{[]string{"--plot", filepath.Join(dir, "p.svg")}, 2, "lies in the package"},
 	} {

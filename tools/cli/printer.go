@@ -65,6 +65,9 @@ func file(w io.Writer) *os.File {
 	if p, ok := w.(*printer); ok {
 		w = p.Writer
 	}
+	if s, ok := w.(stoppable); ok {
+		w = s.Writer
+	}
 	f, _ := w.(*os.File)
 	return f
 }

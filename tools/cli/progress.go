@@ -31,8 +31,8 @@ func (a *App) progress(what string) *progress {
 
 // drawsOver reports whether a line of w can be drawn over: w is a terminal that can.
 func drawsOver(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	f := file(w)
+	return f != nil && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
 func (p *progress) update(done, total int64) {

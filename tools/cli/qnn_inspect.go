@@ -189,7 +189,7 @@ func (x *compiledInfo) metadata(e *zip.File) error {
 }
 
 func (a *App) printCompiled(x *compiledInfo, all bool) {
-	p := func(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
+	p := a.print
 	if x.Kind == "DLC" {
 		p("dlc       %s, by %s of QAIRT %s, %s", formatSize(x.Bytes), x.Tool, x.SDK, x.Made)
 	} else {

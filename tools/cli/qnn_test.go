@@ -64,6 +64,6 @@ func TestPrepareQNN(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.errors, "packed as host, which qnn-htp does not read: repack it with --backend qnn-htp\n")
 	qnnLibrary(t, "libQnnHtp.so")
-	require.Regexp(t, `^\S+: programs of qnn-htp for v79, made by QAIRT 2\.\S+: qnn-htp.v79.[0-9a-f]{8}.bin, [\d.]+ MiB\n$`, ok(t, "prepare", "--soc", "v79", dir).out)
+	require.Regexp(t, `^\S+: programs T1,16,64 S64,512,4096 R1,4,16,64 of qnn-htp for v79, made by QAIRT 2\.\S+: qnn-htp.v79.[0-9a-f]{8}.bin, [\d.]+ MiB\n$`, ok(t, "prepare", "--soc", "v79", dir).out)
 	require.Regexp(t, `every checksum is right`, ok(t, "verify", dir).out)
 }

@@ -127,7 +127,7 @@ func (a *App) traced(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	b := runtime.Batch{Prompts: prompts, Logits: runtime.Last}
-	plan, err := m.Plan(b)
+	plan, err := m.PlanContext(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +40,7 @@ type live struct {
 const rateOver = 2 * time.Second
 
 func (a *App) newLive() *live {
-	f, _ := a.Stderr.(*os.File)
+	f := file(a.Stderr)
 	l := &live{w: a.Stderr, terminal: drawsOver(a.Stderr), now: time.Now}
 	l.width = func() int {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {

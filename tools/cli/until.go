@@ -16,6 +16,11 @@ func until[T any](ctx context.Context, f func() (T, error)) (value T, err error)
 	if err := ctx.Err(); err != nil {
 		return value, err
 	}
+	return await(ctx.Done(), f)
+}
+
+// await is until for what is begun even if stop is closed already.
+func await[T any](stop <-chan struct{}, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T
 		err   error
@@ -28,12 +33,12 @@ func until[T any](ctx context.Context, f func() (T, error)) (value T, err error)
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-ctx.Done():
+	case <-stop:
 	}
 	select {
 	case r := <-done:
 		return r.value, r.err
 	case <-time.After(grace):
-		return value, ctx.Err()
+		return value, context.Canceled
 	}
 }

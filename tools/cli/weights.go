@@ -196,7 +196,8 @@ func printWeightsLegend(p func(string, ...any), ts []weights.Stats) {
 	}
 }
 
-// printHardest prints the tensors that lose most at the default encoding of experts.
+// printHardest prints the experts' tensors that lose most at their default encoding.
+// Others are packed as something else by default, and routers never.
 func printHardest(p func(string, ...any), ts []weights.Stats) {
 	type hard struct {
 		t   weights.Stats
@@ -205,7 +206,7 @@ func printHardest(p func(string, ...any), ts []weights.Stats) {
 	var all []hard
 	for _, t := range ts {
 		for _, l := range t.Errors {
-			if x := l.SNR(); l.Encoding == ir.W4G64.String() && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			if x := l.SNR(); t.ID.Expert >= 0 && l.Encoding == ir.W4G64.String() && !math.IsNaN(x) && !math.IsInf(x, 0) {
 				all = append(all, hard{t, x})
 			}
 		}

@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"estream/tools/weights"
 )
 
 // measured is what inspect --weights prints of a checkpoint of the repository.
@@ -48,6 +51,21 @@ func TestInspectWeights(t *testing.T) {
 	for _, key := range []string{"layer", "expert", "name", "type", "shape", "values", "min", "max", "rms", "outliers", "encodings"} {
 		require.Contains(t, v.Tensors[0], key)
 	}
+}
+
+// What is no expert's is not told of as hard to pack as experts are, however hard it is.
+func TestHardest(t *testing.T) {
+	lossy := func(layer, expert int, name string, noise float64) weights.Stats {
+		return weights.Stats{ID: weights.ID{Layer: layer, Expert: expert, Name: name}, Max: 2, RMS: 1, Errors: []weights.Loss{{Encoding: "w4g64", Signal: 100, Noise: noise}}}
+	}
+	var lines []string
+	printHardest(func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }, []weights.Stats{
+		lossy(0, -1, "ffn.router.weight", 100), lossy(0, 3, "expert.up.weight", 1), lossy(1, 0, "expert.up.weight", 10), lossy(-1, -1, "head.weight", 50),
+	})
+	require.Equal(t, []string{
+		"hardest   as w4g64: layer 1 expert 0 expert.up.weight, 10.0 dB, peak 2.0",
+		"hardest   as w4g64: layer 0 expert 3 expert.up.weight, 20.0 dB, peak 2.0",
+	}, lines)
 }
 
 func TestWeightsFlags(t *testing.T) {

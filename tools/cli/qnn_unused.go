@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"estream/runtime"
+)
+
+// noteUnused tells of compiled programs that a package keeps for the device and that a
+// run has no use of: which, why as far as that is known, and what makes them anew.
+func (a *App) noteUnused(dir string, u *runtime.Unused, r *routing) {
+	switch {
+	case u == nil:
+	case u.Err == nil:
+		a.note("note: of %s only experts are taken: %s=inside has the graphs of %d layers compiled at each start, with their weights in them; %s=bound takes all from the file", u.File, qnnWeights, u.Inside, qnnWeights)
+	case len(u.Sizes) == 0 && u.Tapped:
+		a.note("note: %s is left, and its graphs are compiled at this start: values within them are looked at", u.File)
+	default:
+		a.note("note: %s is left, and its graphs are compiled at each start: %s: to make it anew: %s", u.File, whyUnused(u, r), prepareAgain(dir, u.Arch))
+	}
+}
+
+// whyUnused says in what compiled programs are not those of a run.
+func whyUnused(u *runtime.Unused, r *routing) string {
+	var why []string
+	for _, s := range u.Sizes {
+		sizes := map[string]string{"T": "tokens", "S": "tokens before them", "R": "rows of an expert", "G": "experts of a launch", "L": "rows of the head"}[s.Of]
+		from := ""
+		switch {
+		case s.Of == "L":
+			from = fmt.Sprintf(" (%s=%s)", qnnHead, cmp.Or(os.Getenv(qnnHead), "host"))
+		case (s.Of == "R" || s.Of == "G") && r.calibrated():
+			from = " (by the package's calibration)"
+		case s.Of == "R" || s.Of == "G":
+			from = " (without a calibration)"
+		}
+		why = append(why, fmt.Sprintf("it is for %s %s, this run has %s%s", sizes, cmp.Or(s.Made, "none"), cmp.Or(s.Now, "none"), from))
+	}
+	if len(why) == 0 {
+		return u.Err.Error()
+	}
+	return strings.Join(why, "; ")
+}
+
+// prepareAgain is the command that compiles a package for a generation as runs have it now.
+func prepareAgain(dir, arch string) string {
+	with := ""
+	if at := os.Getenv(qnnHead); at != "" {
+		with = qnnHead + "=" + at + " "
+	}
+	return fmt.Sprintf("%sestream prepare --soc %s %s", with, arch, dir)
+}

@@ -17,8 +17,8 @@ with torch.inference_mode():
         weight.normal_(0, 0.02)
 for module in model.modules():  # what to_empty left of buffers: the rotary frequencies
     if hasattr(module, "inv_freq"):
-        rope, _ = module.rope_init_fn(config, "cpu")
-        module.inv_freq = module.original_inv_freq = rope
+        for name, buffer in type(module)(config).named_buffers():
+            setattr(module, name, buffer)
 
 
 def prefill(ids):

@@ -2,10 +2,11 @@
 // of llama.cpp's llama-bench where they mean something here, so that its tools read
 // the results; what a streamed model has beyond them follows.
 //
-// A test is one length of prompt on one number of threads: a run that is thrown
-// away, then repetitions of the same random tokens. Where the bubble is measured,
-// each repetition is three: the run, the reads that it made with nothing computed,
-// and the same computation with all weights in memory.
+// A test is one length of prompt on one number of threads, in chunks of one number
+// of rows: a run that is thrown away, then repetitions of the same random tokens.
+// Where the bubble is measured, each repetition is four: the run, the reads that it
+// made with nothing computed, the same computation with all weights in memory, and
+// these two at once.
 //
 // Bench sets GOMAXPROCS while it runs, one for each thread and reader.
 package bench
@@ -26,10 +27,10 @@ import (
 	"estream/tools/trace"
 )
 
-// Options says what to measure.
+// Options says what to measure. Of each list a test has one.
 type Options struct {
-	Packages []string        // folders, a test each
-	Runtime  runtime.Options // how they run; Threads, Host, Trace and Events are set by the bench
+	Packages []string        // folders
+	Runtime  runtime.Options // how they run; Threads, Chunk, Host, Trace and Events are set by the bench
 	Host     host.Options    // of the backend; Threads and Trace are set by the bench
 	Resident bool            // all weights that runs want stay in memory: instead of Runtime.Memory and Schedule
 
@@ -42,8 +43,9 @@ type Options struct {
 	// Census counts a package's parameters, by pack.Count; nil: they are given as 0.
 	Census func(*runtime.Model) (*pack.Census, error)
 
-	Threads     []int // a test each
-	Prompts     []int // tokens, a test each
+	Threads     []int
+	Chunks      []int // rows of a layer's body at a time, 0 is chosen; none: that alone
+	Prompts     []int // tokens
 	Repetitions int
 	NoWarmup    bool
 	Delay       time.Duration // between tests
@@ -74,11 +76,17 @@ func Run(ctx context.Context, o Options, report func(*Result) error) error {
 		keepAll(&o.Runtime)
 	}
 	b := &bench{Options: o, report: report}
+	chunks := o.Chunks
+	if len(chunks) == 0 {
+		chunks = []int{0}
+	}
 	for _, pkg := range o.Packages {
 		for _, threads := range o.Threads {
 			goruntime.GOMAXPROCS(threads + cmp.Or(o.Runtime.Readers, 2)) // readers have processors of their own
-			if err := b.session(ctx, pkg, threads); err != nil {
-				return err
+			for _, b.Runtime.Chunk = range chunks {
+				if err := b.session(ctx, pkg, threads); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -105,7 +113,7 @@ func (b *bench) progress(format string, args ...any) {
 	}
 }
 
-// session runs the tests of one package on one number of threads.
+// session runs the tests of one package on one number of threads, in chunks of one size.
 func (b *bench) session(ctx context.Context, pkg string, threads int) (err error) {
 	s := &session{bench: b, pkg: pkg, threads: threads}
 	if s.model, err = s.open(ctx); err != nil {

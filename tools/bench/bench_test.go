@@ -105,6 +105,15 @@ func TestRun(t *testing.T) {
 	require.Equal(t, int64(3*layer+64+2*160*64), rs[0].ModelParams)
 }
 
+// Each size of chunk is a test.
+func TestChunks(t *testing.T) {
+	o := tiny(t)
+	o.Chunks, o.Repetitions = []int{0, 7}, 1
+	rs := results(t, o)
+	require.Len(t, rs, 2)
+	require.Equal(t, []int{20, 7}, []int{rs[0].Microbatch, rs[1].Microbatch})
+}
+
 // The parts of a bubble are measured in turn, and the same reads are done again.
 func TestBubble(t *testing.T) {
 	o := tiny(t)

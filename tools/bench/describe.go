@@ -26,7 +26,7 @@ func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 	r := &Result{
 		BuildCommit: revision(), CPUInfo: cpuInfo(), Backends: s.backends,
 		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: params,
-		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, TypeK: k, TypeV: v, Prompt: tokens,
+		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, Settings: settings(k, v), Prompt: tokens,
 		TestTime: time.Now().UTC().Format("2006-01-02T15:04:05Z"),
 		Kernels:  kernels(s.Host.Kernels), Schedule: plan.Schedule.String(), Seed: s.Seed,
 		Q: plan.Readers, B: plan.Geometry.Banks, G: plan.Geometry.Group,
@@ -100,6 +100,9 @@ func kernels(set *kernel.Set) string {
 	return set.String()
 }
 
+// unstamped is the commit of a program that does not know it.
+const unstamped = "unknown"
+
 // revision is the commit that the program was built from.
 func revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -109,7 +112,7 @@ func revision() string {
 			}
 		}
 	}
-	return "unknown"
+	return unstamped
 }
 
 // cpuInfo names the processor.

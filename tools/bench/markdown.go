@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,6 +33,7 @@ func columns(o Options) []column {
 		{"threads", 7, func(r *Result) string { return fmt.Sprint(r.Threads) }},
 		{"test", 7, (*Result).Name},
 		{"t/s", 18, func(r *Result) string { return fmt.Sprintf("%.2f ± %.2f", r.AvgTS, r.StddevTS) }},
+		{"Q B G", 8, func(r *Result) string { return fmt.Sprintf("%d %d %d", r.Q, r.B, r.G) }},
 		{"arena", 10, func(r *Result) string { return size(r.ArenaBytes) }},
 		{"resident", 10, func(r *Result) string { return size(r.ResidentBytes) }},
 		{"read", 10, func(r *Result) string { return size(r.BytesRead) }},
@@ -42,6 +44,9 @@ func columns(o Options) []column {
 			return size(*r.PeakBytes)
 		}},
 	}
+	if len(o.Chunks) > 1 {
+		out = slices.Insert(out, 5, column{"n_ubatch", 8, func(r *Result) string { return fmt.Sprint(r.Microbatch) }})
+	}
 	bubble := column{"bubble est.", 11, func(r *Result) string { return percent(r.BubbleEstimate) }}
 	if o.Bubble {
 		bubble = column{"bubble", 8, func(r *Result) string { return share100(r.Bubble) }}
@@ -50,15 +55,12 @@ func columns(o Options) []column {
 	if o.Peaks.Int8 > 0 {
 		out = append(out, column{"int8 peak", 9, func(r *Result) string { return share100(r.Int8Share) }})
 	}
-	if o.Energy != nil && o.Energy.Source() != energy.Unmeasured {
-		out = append(out, column{"tokens/J", 8, func(r *Result) string {
-			if r.TokensPerJ == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%.2f", *r.TokensPerJ)
-		}})
-	}
-	return out
+	return append(out, column{"tokens/J", 10, func(r *Result) string {
+		if r.TokensPerJ == nil {
+			return energy.Unmeasured
+		}
+		return fmt.Sprintf("%.2f", *r.TokensPerJ)
+	}})
 }
 
 // size prints bytes as llama-bench does.
@@ -114,6 +116,10 @@ func (p *markdown) Close() error {
 	if p.build == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.w, "\nbuild: %s\n", p.build)
+	hint := ""
+	if p.build == unstamped {
+		hint = " (go build -buildvcs=true in a checkout writes it into the program)"
+	}
+	_, err := fmt.Fprintf(p.w, "\nbuild: %s%s\n", p.build, hint)
 	return err
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"reflect"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 )
@@ -49,10 +47,9 @@ type csvPrinter struct {
 func (p *csvPrinter) Print(r *Result) error {
 	var names, values []string
 	v := reflect.ValueOf(r).Elem()
-	for i := range v.NumField() {
-		text, ok := cell(v.Field(i))
-		if ok {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		text, ok := cell(v.FieldByIndex(f.Index))
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
 			names, values = append(names, name), append(values, text)
 		}
 	}
@@ -69,7 +66,8 @@ func (p *csvPrinter) Print(r *Result) error {
 	return p.w.Error()
 }
 
-// cell is a field as text, empty for null; false for one of several values.
+// cell is a field as text, empty for null, 0 or 1 for a truth as llama-bench has it;
+// false for one of several values.
 func cell(v reflect.Value) (string, bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -79,7 +77,12 @@ func cell(v reflect.Value) (string, bool) {
 		return cell(v.Elem())
 	case reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'f', 6, 64), true
-	case reflect.Slice, reflect.Map:
+	case reflect.Bool:
+		if v.Bool() {
+			return "1", true
+		}
+		return "0", true
+	case reflect.Slice, reflect.Map, reflect.Struct:
 		return "", false
 	}
 	return fmt.Sprint(v.Interface()), true
@@ -125,37 +128,3 @@ func (p jsonLines) Print(r *Result) error {
 }
 
 func (p jsonLines) Close() error { return nil }
-
-// benchstat prints a line of Go's benchmark format for each repetition.
-type benchstat struct {
-	w     io.Writer
-	begun bool
-}
-
-func (p *benchstat) Print(r *Result) error {
-	var b strings.Builder
-	if !p.begun {
-		p.begun = true
-		fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: estream\ncpu: %s\n", goruntime.GOOS, goruntime.GOARCH, r.CPUInfo)
-	}
-	for i, ns := range r.SamplesNS {
-		fmt.Fprintf(&b, "BenchmarkPrefill/%s/p%d-%d\t1\t%d ns/op\t%.2f tokens/s\t%d read-B/op", modelName(r.ModelFilename), r.Prompt, r.Threads, ns, r.SamplesTS[i], r.BytesRead)
-		if r.Bubble != nil {
-			fmt.Fprintf(&b, "\t%d tio-ns/op\t%d texec-ns/op\t%d tboth-ns/op", r.SamplesTioNS[i], r.SamplesExecNS[i], r.SamplesBothNS[i])
-		}
-		if r.EnergyJ != nil {
-			fmt.Fprintf(&b, "\t%.3f J/op", *r.EnergyJ)
-		}
-		b.WriteByte('\n')
-	}
-	_, err := io.WriteString(p.w, b.String())
-	return err
-}
-
-func (p *benchstat) Close() error { return nil }
-
-// modelName is a package's folder without its extension, as a word.
-func modelName(dir string) string {
-	name := strings.TrimSuffix(filepath.Base(dir), ".estream")
-	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' }), "_")
-}

@@ -18,12 +18,11 @@ type Result struct {
 	Batch         int    `json:"n_batch"`  // the prompt: it runs as a whole
 	Microbatch    int    `json:"n_ubatch"` // rows of a layer's body at a time
 	Threads       int    `json:"n_threads"`
-	TypeK         string `json:"type_k"`
-	TypeV         string `json:"type_v"`
-	Prompt        int    `json:"n_prompt"`
-	Gen           int    `json:"n_gen"`   // 0
-	Depth         int    `json:"n_depth"` // 0
-	TestTime      string `json:"test_time"`
+	Settings
+	Prompt   int    `json:"n_prompt"`
+	Gen      int    `json:"n_gen"`   // 0
+	Depth    int    `json:"n_depth"` // 0
+	TestTime string `json:"test_time"`
 
 	AvgNS     int64     `json:"avg_ns"`
 	StddevNS  int64     `json:"stddev_ns"`

@@ -24,7 +24,9 @@ func (a *App) benchCommand() *cobra.Command {
 of llama.cpp's llama-bench and under its flags as far as they mean something here:
 estream does prefill only. A test is a length of prompt on a number of threads: a
 run that is thrown away, then the repetitions. Lists are separated by commas, and
-may have ranges: first-last, first-last+step or first-last*factor.
+may have ranges: first-last, first-last+step or first-last*factor. Flags of
+llama-bench that are not listed below are taken with values that hold here anyway,
+such as -ngl 0, -fa 1, -mmp 0 or --poll 50, and refused with others.
 
 What is printed beyond llama-bench's: readers, banks and group (q, b, g), bytes of
 the arena, of weights that stay in memory, and read; the times with a read in
@@ -44,6 +46,9 @@ Ctrl-C ends it, and what was measured until then is printed.`,
   estream bench -p 128-2048*2 -q 4 -B 3 -G 1 --trace timeline.json olmoe.estream`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.refuseLlama(); err != nil {
+				return err
+			}
 			f.models = append(f.models, args...)
 			if len(f.models) == 0 {
 				return usagef("no package: usage: %s", cmd.UseLine())
@@ -58,8 +63,8 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.StringSliceVarP(&f.gens, "n-gen", "n", []string{"0"}, "tokens to generate: 0 alone, estream does prefill only")
 	fl.StringSliceVar(&f.pairs, "pg", nil, "refused: estream does prefill only")
 	fl.StringSliceVarP(&f.depths, "n-depth", "d", []string{"0"}, "tokens before the prompt: 0 alone")
-	fl.StringSliceVarP(&f.batches, "batch-size", "b", nil, "refused: a prompt runs as one batch")
-	fl.IntVar(&f.chunk, "ubatch-size", 0, "rows of a layer's body at a time, -ub or --chunk for short (default 512)")
+	fl.StringSliceVarP(&f.batches, "batch-size", "b", nil, "the longest prompt or more: a prompt runs as one batch")
+	fl.StringSliceVar(&f.chunks, "ubatch-size", nil, "rows of a layer's body at a time, -ub or --chunk for short (default 512)")
 	fl.StringSliceVarP(&f.threadCounts, "threads", "t", nil, "threads that compute (default: one a processor)")
 	fl.IntVarP(&f.repetitions, "repetitions", "r", 5, "runs of each test")
 	fl.IntVar(&f.delay, "delay", 0, "seconds between tests")
@@ -79,6 +84,7 @@ Ctrl-C ends it, and what was measured until then is printed.`,
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
 	f.planning(fl)
+	f.llamaFlags(fl)
 	fl.BoolVar(&f.bubble, "bubble", false, "measure reads and computation apart, too")
 	fl.BoolVar(&f.profile, "profile", false, "tell where the time went, by instruction")
 	fl.StringVar(&f.trace, "trace", "", "write a timeline of reads, programs and waits to this JSON file, for ui.perfetto.dev")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -17,16 +18,17 @@ import (
 // benchFlags are the flags of bench beside those that say how a package runs.
 type benchFlags struct {
 	runFlags
-	models                       []string
-	prompts, threadCounts        []string
-	gens, depths, pairs, batches []string
-	repetitions                  int
-	delay                        int // seconds
-	format, errFormat            string
-	seed                         uint64
-	noWarmup, resident           bool
-	bubble, profile              bool
-	progress, verbose            bool
+	models                        []string
+	prompts, threadCounts, chunks []string
+	gens, depths, pairs, batches  []string
+	llama                         map[string]*[]string // values of those that llama-bench alone has
+	repetitions                   int
+	delay                         int // seconds
+	format, errFormat             string
+	seed                          uint64
+	noWarmup, resident            bool
+	bubble, profile               bool
+	progress, verbose             bool
 }
 
 // llamaArgs gives llama-bench's options of one dash and several letters two dashes:
@@ -37,7 +39,8 @@ func llamaArgs(args []string) []string {
 	}
 	args = slices.Clone(args)
 	for i, arg := range args {
-		if slices.Contains(strings.Fields("-pg -ub -oe -ctk -ctv -ngl -ncmoe -sm -mg -nkvo -fa -dev -mmp -dio -embd -ts -ot -nopo -rpc"), arg) {
+		short, dash := strings.CutPrefix(arg, "-")
+		if dash && (slices.Contains([]string{"pg", "ub", "oe"}, short) || llamaFlag(short) != nil) {
 			args[i] = "-" + arg
 		}
 	}
@@ -52,6 +55,9 @@ func llamaName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	case "oe":
 		name = "output-err"
 	}
+	if f := llamaFlag(name); f != nil {
+		name = f.name
+	}
 	return pflag.NormalizedName(name)
 }
 
@@ -63,10 +69,13 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	if len(f.threadCounts) == 0 {
 		f.threadCounts = []string{fmt.Sprint(goruntime.NumCPU())}
 	}
+	if o.Chunks, err = numbers("ubatch-size", f.chunks, 0, maxFlag["chunk"]); err != nil {
+		return o, err
+	}
 	if o.Threads, err = numbers("threads", f.threadCounts, 1, maxFlag["threads"]); err != nil {
 		return o, err
 	}
-	if err := f.refuse(); err != nil {
+	if err := f.refuse(slices.Max(o.Prompts)); err != nil {
 		return o, err
 	}
 	if o.Runtime, err = a.options(f.runFlags); err != nil {
@@ -85,8 +94,13 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	return o, nil
 }
 
-// refuse refuses what is of llama-bench and means nothing here.
-func (f *benchFlags) refuse() error {
+// refuse refuses what is of llama-bench and does not hold here, where the longest
+// prompt has so many tokens.
+func (f *benchFlags) refuse(longest int) error {
+	batches, err := numbers("batch-size", f.batches, 1, math.MaxInt32)
+	if err != nil {
+		return err
+	}
 	switch {
 	case len(f.pairs) > 0:
 		return usagef("estream does prefill only: leave out -pg")
@@ -94,8 +108,8 @@ func (f *benchFlags) refuse() error {
 		return usagef("estream does prefill only: leave out --n-gen, or give 0")
 	case !zeros(f.depths):
 		return usagef("a prompt begins with nothing before it: leave out --n-depth, or give 0")
-	case len(f.batches) > 0:
-		return usagef("a prompt runs as one batch: leave out --batch-size; --ubatch-size says how many rows of a layer's body run at a time")
+	case slices.ContainsFunc(batches, func(n int) bool { return n < longest }):
+		return usagef("a prompt runs as one batch, of up to %d tokens here: leave out --batch-size; --ubatch-size says how many rows of a layer's body run at a time", longest)
 	case f.repetitions < 1 || f.repetitions > 1<<20:
 		return usagef("--repetitions=%d: want 1 to %d", f.repetitions, 1<<20)
 	case f.delay < 0 || f.delay > 1<<20:

@@ -268,7 +268,8 @@ func (r *gatedRun) blame(s *segment, err error) error {
 }
 
 // add computes down and adds it to y. A strip is of all rows, so strips get smaller
-// towards the end, where threads wait for the one that has the last.
+// towards the end, where threads wait for the one that has the last: each is a third
+// of a thread's share of what is left.
 func (r *gatedRun) add() error {
 	panels := ceil(r.out, kernel.PanelColumns)
 	r.starts = append(r.starts[:0], 0)
@@ -276,7 +277,7 @@ func (r *gatedRun) add() error {
 		at += max(min((panels-at)/(3*r.loop.pool.threads), stripPanels), 1)
 	}
 	n := len(r.starts) - 1
-	r.loop.pool.spread(&r.loop, n, ceil(panels, n)*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
+	r.loop.pool.spread(&r.loop, n, ceil(panels, max(n, 1))*panelCost(r.rows, r.f), func(x *Exec, thread, i int) {
 		r := x.local.(*gatedRun)
 		for j := range r.piece {
 			r.addSegment(j, thread, r.starts[i], r.starts[i+1])

@@ -7,7 +7,8 @@ import (
 
 // A thread is one of the system's on which functions run, one at a time: a library
 // keeps memory for each thread that it is called by, HTP's emulation 6 MiB, the
-// reference library megabytes. A nil thread is the caller's.
+// reference library megabytes. A nil thread is that of a device that is closed: there
+// is no library left to call, and functions run where they are.
 type thread struct {
 	turn  sync.Mutex
 	work  chan func() error

@@ -6,11 +6,10 @@ import (
 	"estream/passes"
 )
 
-// Spread returns how a call of experts that have so many rows each is run: pieces are
-// of the rows that an expert keeps, which are all of them unless drop is set. Then an
-// expert that runs on the device, if it is spread with all of its rows, keeps as many
-// as the largest tier holds, and the call is spread anew. One that ends on the host
-// keeps all even so. Without a cost on the host nothing runs there.
+// Spread cuts a call, of which rows gives each expert's, into launches, and counts the
+// work. With drop, an expert that would run on the device keeps at most as many rows as
+// the largest tier, and the call is cut anew; one that then falls to the host keeps all.
+// Without a cost on the host nothing runs there.
 func Spread(t passes.Tiers, c passes.Cost, drop bool, rows []int) ([]passes.Launch, passes.Work) {
 	launches := t.Spread(rows, c)
 	if !drop || len(t.R) == 0 {

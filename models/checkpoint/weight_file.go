@@ -31,7 +31,7 @@ type WeightFile struct {
 	direct *os.File // reads past the page cache, which costs as much as what is made of the weights; nil: not here
 }
 
-// OpenWeights opens a file of the folder as Open does.
+// OpenWeights opens a file of the folder as Open does. The caller closes it.
 func (f Folder) OpenWeights(name string) (*WeightFile, error) {
 	file, size, err := f.Open(name)
 	if err != nil {
@@ -40,8 +40,8 @@ func (f Folder) OpenWeights(name string) (*WeightFile, error) {
 	return &WeightFile{Path: f.Path(name), Size: size, file: file, direct: openDirect(file)}, nil
 }
 
-// Range returns n bytes, at most MostRange, from offset at. They are in buf, and many come past the page cache, if the
-// file system grants it.
+// Range returns n bytes, at most MostRange, from offset at; it is an error if some lie beyond the end. They are in buf, until
+// that is used again, and many come past the page cache, if the file system grants it.
 func (w *WeightFile) Range(ctx context.Context, buf *Buffer, at int64, n int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -26,11 +26,13 @@ var ErrLimit = errors.New("more than a session of the accelerator can map")
 // within reports whether a takes no longer than b, 1 % apart.
 func within(a, b time.Duration) bool { return float64(a) <= 1.01*float64(b) }
 
-// beats reports whether a is faster than c, by 1 % or more, in the first run or the next, and worse in neither, nor in
-// memory. Within a budget memory is none of it: both may have all.
+// beats reports whether a is better than c: by more than 1 % faster in the first run or the next, slower in neither, and
+// of no more memory. Under one budget memory does not count: both may use all of it.
 func (a Choice) beats(c Choice) bool {
-	return (a.Plan.Bytes() <= c.Plan.Bytes() || a.Plan.Budget > 0 && a.Plan.Budget == c.Plan.Budget) && a.First.Time <= c.First.Time && a.Next.Time <= c.Next.Time &&
-		!(within(c.First.Time, a.First.Time) && within(c.Next.Time, a.Next.Time))
+	alike := a.Plan.Budget > 0 && a.Plan.Budget == c.Plan.Budget
+	slower := a.First.Time > c.First.Time || a.Next.Time > c.Next.Time
+	faster := !within(c.First.Time, a.First.Time) || !within(c.Next.Time, a.Next.Time)
+	return faster && !slower && (alike || a.Plan.Bytes() <= c.Plan.Bytes())
 }
 
 // worthMemory is by how much a choice is slower than the fastest: less memory is worth more than that, and no prediction
@@ -88,9 +90,9 @@ func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan,
 	return best.Plan, nil
 }
 
-// Pick tries shapes and returns the best choice, or the error of the runtime's own shape where none fits: of the fastest,
-// 2 % apart, and such that no other beats, about the smallest arena. What a machine that is busier than its profile would punish is left out where
-// something else is as good: one reader, and fewer banks than one that is computed on, one that is read and one in case
+// Pick tries shapes and returns the best, or the error of the runtime's own shape where none fits. Of those at most 2 %
+// slower than the fastest, which no other beats, it is the one of about the smallest arena. What a machine that is busier
+// than its profile would punish is left out where something else is as good: one reader, and fewer banks than one that is computed on, one that is read and one in case
 // either is late. Of arenas that differ by less than a factor of two the one of the largest reads is taken, and of those
 // of guesses, each of which takes a bank, the one of the most banks.
 func (p *Planner) Pick(as func(runtime.Shape) (runtime.Plan, error)) (best Choice, err error) {
@@ -163,7 +165,7 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 		readers, chunk int
 		pager.Geometry
 	}
-	seen := map[shape]bool{}
+	seen := map[shape]bool{} // that as has given already: what is given of a shape makes many the same
 	for _, s := range p.shapes() {
 		plan, err := as(s)
 		is := shape{plan.Readers, plan.Chunk, plan.Geometry}
@@ -184,23 +186,26 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 		return out, nil
 	}
 	c, err := p.own(as)
-	return []Choice{c}, err
+	if err != nil {
+		return nil, err
+	}
+	return []Choice{c}, nil
 }
 
 // own is the runtime's own shape. The error of one that does not fit says how long the least that works takes.
 func (p *Planner) own(as func(runtime.Shape) (runtime.Plan, error)) (Choice, error) {
 	plan, err := as(runtime.Shape{})
-	if !errors.Is(err, runtime.ErrMemory) {
-		if err != nil {
-			return Choice{Plan: plan}, err
-		}
+	if err == nil {
 		return p.Of(plan)
+	}
+	if !errors.Is(err, runtime.ErrMemory) {
+		return Choice{}, err
 	}
 	t, wrong := p.Predict(plan, true)
 	if wrong != nil {
-		return Choice{Plan: plan}, wrong
+		return Choice{}, wrong
 	}
-	return Choice{Plan: plan}, fmt.Errorf("%w; predicted to take %.3f s", err, t.Time.Seconds())
+	return Choice{}, fmt.Errorf("%w; predicted to take %.3f s", err, t.Time.Seconds())
 }
 
 // mostGroup is about how many bytes of experts a read may have: no disk gains by more.

@@ -184,12 +184,12 @@ func (s *session) apart(ctx context.Context, t *tally, b runtime.Batch, res *run
 	if out.compute, err = t.apart.run(ctx, b); err != nil {
 		return out, err
 	}
-	g, both := errgroup.WithContext(ctx)
-	begun := time.Now()
-	g.Go(func() error { _, err := s.reads.replay(both, res.Plan.Readers); return err })
-	g.Go(func() error { _, err := t.apart.run(both, b); return err })
+	var both apartTimes
+	g, together := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { both.reads, err = s.reads.replay(together, res.Plan.Readers); return err })
+	g.Go(func() (err error) { both.compute, err = t.apart.run(together, b); return err })
 	err = g.Wait()
-	out.both = time.Since(begun)
+	out.both = max(both.reads, both.compute)
 	return out, err
 }
 

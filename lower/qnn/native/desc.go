@@ -57,7 +57,7 @@ type Node struct {
 	Op      string // such as MatMul
 	Params  []Param
 	In, Out []string // names of tensors
-	Since   Version  // the oldest core API of whose libraries it is asked; zero: any
+	Since   Version  // the oldest core API of whose libraries it is asked; zero: any that Open takes, and none needs a newer one yet
 }
 
 // A Param is a fixed parameter of a node: a scalar, or a tensor if Dims is not nil.

@@ -2,9 +2,9 @@ package runtime
 
 import "estream/pager"
 
-// mostRead is the most bytes that a run of a plan reads with nothing kept in memory: dense records, those of the head once
-// for each of its rows of logits at a time, the blocks of the table, and the experts that its tokens may be routed to,
-// which are all of a layer where routes are not waited for.
+// mostRead bounds the bytes that a run of a plan reads with nothing kept in memory: each dense record once, those of the
+// head once for each Head rows of logits, the table's blocks, the routers if it guesses, and of experts those that its
+// tokens can be routed to: all of a layer unless the schedule waits for routes.
 func (m *Model) mostRead(p Plan) int64 {
 	align := m.pkg.Manifest.Align
 	n := min(int64(p.Tokens)*m.tableSlot(), m.tableBytes())

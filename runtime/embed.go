@@ -18,14 +18,7 @@ func (r *run) embed() error {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(r.ids[a], r.ids[b]), cmp.Compare(a, b)) })
-	mem, err := m.mem.get(m.host, "embeddings", int64(r.plan.Chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden))+lower.Align, lower.Align)
-	if err != nil {
-		return err
-	}
-	table, err := newTable(r)
-	if err != nil {
-		return err
-	}
+	table := newTable(r, r.frame.Bytes()[m.gatheredBytes(r.plan.Chunk):])
 	ids := make([]int32, 0, r.plan.Chunk)
 	for len(order) > 0 {
 		n := 0
@@ -37,7 +30,7 @@ func (r *run) embed() error {
 				ids = append(ids, id)
 			}
 		}
-		if err := r.embedChunk(mem, table, ids, order[:n]); err != nil {
+		if err := r.embedChunk(r.frame, table, ids, order[:n]); err != nil {
 			return err
 		}
 		order = order[n:]
@@ -66,12 +59,12 @@ func (r *run) embedChunk(mem lower.Mem, table *table, ids, tokens []int32) error
 	if err := r.call(m.embed, weights, env); err != nil {
 		return err
 	}
-	i := 0
+	i, row, x, y := 0, 4*m.hidden, r.x.Bytes(), out.Bytes()
 	for _, tok := range tokens {
 		for ids[i] != r.ids[tok] {
 			i++
 		}
-		copy(r.x.Rows(int(tok), int(tok)+1).Bytes(), out.Rows(i, i+1).Bytes())
+		copy(x[int(tok)*row:][:row], y[i*row:])
 	}
 	return nil
 }

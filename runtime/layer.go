@@ -15,14 +15,15 @@ import (
 func (r *run) buffers() error {
 	m, n := r.m, r.m.residualBytes(r.plan.Tokens)
 	t := ir.Tensor(ir.F32, ir.N(r.plan.Tokens), ir.N(m.hidden))
-	mem, err := m.mem.get(m.host, "residual", 2*n, lower.Align)
+	streams := m.streams()
+	mem, err := m.mem.get(m.host, "residual", streams*n, lower.Align)
 	if err != nil {
 		return err
 	}
 	r.x = lower.Buffer{Mem: mem, Len: lower.Size(t), Type: t}
-	r.y = lower.Buffer{Mem: mem, Off: n, Len: lower.Size(t), Type: t}
+	r.y = lower.Buffer{Mem: mem, Off: (streams - 1) * n, Len: lower.Size(t), Type: t}
 	r.step = newStep(r.offsets, r.plan.Chunk)
-	if r.frame, err = m.mem.get(m.host, "frame", max(r.plan.frame, 1), lower.Align); err != nil {
+	if r.frame, err = m.mem.get(m.host, "frame", max(r.plan.frame, m.embedBytes(r.plan.Chunk)), max(lower.Align, m.pkg.Manifest.Align)); err != nil {
 		return err
 	}
 	r.state, err = m.mem.get(m.host, "state", max(r.plan.state, 1), lower.Align)
@@ -114,9 +115,9 @@ func (r *run) chunks(c *class, env map[string]lower.Buffer, f func(map[string]lo
 	for _, v := range c.frame.values {
 		short[v.name] = v.chunk
 	}
+	part := map[string]lower.Buffer{}
 	for from := 0; from < r.plan.Tokens; from += r.plan.Chunk {
 		to := min(from+r.plan.Chunk, r.plan.Tokens)
-		part := map[string]lower.Buffer{}
 		for name, b := range env {
 			switch {
 			case b.Type.DType == ir.State:
@@ -156,6 +157,7 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 		}
 	}
 	x, y := env[op.Args[0].Name], env[op.Name]
+	call := &lower.Call{In: []lower.Buffer{x, {}, {}, y}, Out: []lower.Buffer{y}}
 	clear(y.Bytes())
 	_, records := r.m.records(l)
 	for {
@@ -174,7 +176,8 @@ func (r *run) mixture(l int, c *class, lw layerWeights, env map[string]lower.Buf
 				r.members = append(r.members, e)
 			}
 		}
-		err = r.program(c.callee, &lower.Call{In: []lower.Buffer{x, {}, {}, y}, Out: []lower.Buffer{y}, Group: r.group})
+		call.Group = r.group
+		err = r.program(c.callee, call)
 		r.release(g, taken)
 		if err != nil {
 			return r.blameExpert(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -93,8 +94,11 @@ type Shape struct {
 // PlanAs returns how Run would run a batch of one prompt of so many tokens, logits
 // asked for the last, in a shape and a budget as given instead of those of Options.
 // Without a device the program's part is that of the plan before, so that plans compare.
-func (m *Model) PlanAs(tokens int, s Shape, memory int64) (Plan, error) {
-	ctx := context.Background()
+// It plans nothing once ctx is done.
+func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (Plan, error) {
+	if err := ctx.Err(); err != nil {
+		return Plan{}, err
+	}
 	end, err := m.begin(ctx)
 	if err != nil {
 		return Plan{}, err
@@ -166,6 +170,7 @@ func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
 }
 
 const (
+	spans     = 1 << 19 // of pages that the heap has more, some runs later, than it grew by
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )
@@ -286,13 +291,14 @@ func (m *Model) measure(p *Plan) error {
 	p.Parts = []Part{
 		{"program", m.program},
 		{"arena", p.Geometry.Bytes()},
-		{"activations", 2*m.residualBytes(p.Tokens) + p.frame + m.embedBytes(p.Chunk)},
+		{"activations", m.streams()*m.residualBytes(p.Tokens) + max(p.frame, m.embedBytes(p.Chunk))},
 		{"state", p.state},
 		{"routes", m.routeBytes(p.Tokens)},
 		{"routers", m.guessBytes(p)},
 		{"workspace", workspace},
 		{"logits", logits + head},
-		{"reserve", reserve() + 64*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
+		{"threads", m.threadBytes(p.Readers)},
+		{"reserve", reserve() + spans + 128*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
 	}
 	if p.device > 0 {
 		p.Parts = append(p.Parts, Part{"device", p.device})
@@ -304,9 +310,31 @@ func (m *Model) residualBytes(tokens int) int64 {
 	return lower.RoundUp(int64(tokens)*int64(m.hidden)*4, lower.Align)
 }
 
-// embedBytes is the gathered rows, their embeddings and the blocks they are read in.
+// streams is how many residual streams there are: where each layer's output may stand
+// where its input did, one.
+func (m *Model) streams() int64 {
+	if slices.ContainsFunc(m.layers, func(c *class) bool { return !c.frame.reuse }) {
+		return 2
+	}
+	return 1
+}
+
+// embedBytes is the gathered rows and their embeddings, then the blocks they are read
+// in, in memory that layers use after them.
 func (m *Model) embedBytes(chunk int) int64 {
-	return int64(chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden)) + lower.Align + (TableReaders+1)*m.tableSlot()
+	return m.gatheredBytes(chunk) + (TableReaders+1)*m.tableSlot()
+}
+
+func (m *Model) gatheredBytes(chunk int) int64 {
+	n := int64(chunk)*(int64(m.region.RowBytes)+4*int64(m.hidden)) + lower.Align
+	return lower.RoundUp(n, m.pkg.Manifest.Align)
+}
+
+// threadBytes is about the most that a run's threads took when they first ran, of 1 to 256
+// readers and 1 to 64 threads that compute: their stacks and what Go keeps for each.
+func (m *Model) threadBytes(readers int) int64 {
+	computing := cmp.Or(m.opt.Threads, goruntime.GOMAXPROCS(0))
+	return int64(readers)<<15 + int64(computing+TableReaders)<<16
 }
 
 // normBytes is a row of what head.norm gives head.proj.
@@ -331,6 +359,15 @@ func (m *Model) routeBytes(tokens int) int64 {
 	return 8 * int64(tokens) * int64(most)
 }
 
+// groupDims are the extents of a group of experts to which all tokens are routed.
+func (c *class) groupDims(tokens int) lower.Dims {
+	d := lower.Dims{"T": tokens}
+	if c.routed != nil {
+		d["R"] = tokens * c.routed.Args[1].Type.Last().N
+	}
+	return d
+}
+
 // workspace is the most that any program takes beside its buffers.
 func (m *Model) workspace(p *Plan) (int64, error) {
 	need := map[lower.Compiled]int64{}
@@ -347,7 +384,7 @@ func (m *Model) workspace(p *Plan) (int64, error) {
 		for _, name := range passes.Phases() {
 			add(c.phases[name], d)
 		}
-		add(c.callee, lower.Dims{"T": p.Tokens})
+		add(c.callee, c.groupDims(p.Tokens))
 		if p.Schedule == pager.Guessed {
 			add(c.early, d)
 		}

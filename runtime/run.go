@@ -159,7 +159,7 @@ type run struct {
 	at      int // the layer under way, as Event has it
 	arena   lower.Mem
 	x, y    lower.Buffer // the residual stream, and where a layer's output goes
-	frame   lower.Mem    // values that cross phases
+	frame   lower.Mem    // values that cross phases; before the layers, embeddings and the blocks they are read in
 	state   lower.Mem
 	step    *step
 	routes  routes

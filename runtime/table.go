@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"estream/lower"
 	"estream/pager"
 	"estream/pager/layout"
 )
@@ -19,7 +18,7 @@ const TableReaders = 4
 // A table reads rows of the embedding region, by checksummed blocks.
 type table struct {
 	r     *run
-	mem   lower.Mem // a place for each reader's block, and one for the last
+	mem   []byte // a place for each reader's block, and one for the last
 	slot  int64
 	last  int // the block in the last place; -1: none
 	parts []part
@@ -32,10 +31,9 @@ type part struct {
 	dst   []byte
 }
 
-func newTable(r *run) (*table, error) {
-	slot := r.m.tableSlot()
-	mem, err := r.m.mem.get(r.m.host, "embedding blocks", (TableReaders+1)*slot, r.m.pkg.Manifest.Align)
-	return &table{r: r, mem: mem, slot: slot, last: -1}, err
+// newTable reads in memory that blocks may be read to, of as many bytes as embedBytes has for it.
+func newTable(r *run, mem []byte) *table {
+	return &table{r: r, mem: mem, slot: r.m.tableSlot(), last: -1}
 }
 
 // tableSlot is the memory that a block is read to.
@@ -53,17 +51,17 @@ func (t *table) read(ids []int32, mem []byte) error {
 	if len(t.parts) == 0 {
 		return nil
 	}
-	final, end := t.parts[len(t.parts)-1].block, []byte(nil)
+	left, final, end := t.parts, t.parts[len(t.parts)-1].block, []byte(nil)
 	var mu sync.Mutex
 	next := func() []part { // those of the next block
 		mu.Lock()
 		defer mu.Unlock()
 		n := 0
-		for n < len(t.parts) && t.parts[n].block == t.parts[0].block {
+		for n < len(left) && left[n].block == left[0].block {
 			n++
 		}
-		some := t.parts[:n]
-		t.parts = t.parts[n:]
+		some := left[:n]
+		left = left[n:]
 		return some
 	}
 	g, ctx := errgroup.WithContext(t.r.ctx)
@@ -92,7 +90,7 @@ func (t *table) read(ids []int32, mem []byte) error {
 	return nil
 }
 
-func (t *table) place(i int64) []byte { return t.mem.Bytes()[i*t.slot:][:t.slot] }
+func (t *table) place(i int64) []byte { return t.mem[i*t.slot:][:t.slot] }
 
 // split lists the parts of rows by block.
 func (t *table) split(ids []int32, mem []byte) error {

@@ -48,18 +48,24 @@ func (g *group) wanted(c *lower.Call) bool {
 }
 
 // room returns how many rows are worked on at once in a call of the given number,
-// and the bytes of workspace that takes. It may set the extent of rows in dims.
+// and the bytes of workspace that takes, more for more rows. It may set the extent of
+// rows in dims.
 func (g *group) room(dims lower.Dims, total int) (rows int, bytes int64, err error) {
 	fixed := int64(0) // whatever the rows
 	if g.fused != nil {
 		fixed = g.fused.bytes(0)
 	}
-	for rows = min(total, g.p.c.backend.rowCap); ; rows = max(rows/2, leastRows) {
+	for rows = g.p.c.backend.rowCap; ; rows = max(rows/2, leastRows) {
 		bytes, err = g.bytes(dims, rows)
 		if err != nil || bytes-fixed <= groupBytes || rows <= leastRows {
-			return rows, bytes, err
+			break
 		}
 	}
+	if err == nil && total < rows {
+		rows = total
+		bytes, err = g.bytes(dims, rows)
+	}
+	return rows, bytes, err
 }
 
 func (g *group) bytes(dims lower.Dims, rows int) (int64, error) {

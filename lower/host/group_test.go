@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	goruntime "runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -240,12 +242,50 @@ func TestGroupFootprint(t *testing.T) {
 func TestGroupSteadyStateAllocates(t *testing.T) {
 	m := parse(t, gatedText("a8", "w4g32", "%11 %10"))
 	for fuse, most := range map[bool]float64{true: 0, false: 30} {
-		c := compiles(t, m, way{threads: 1, rowCap: 100, fuse: fuse}.backend(), kernel.Packing)
-		r := newGroupRig(t, c, m.Graphs[0], twoExperts())
-		r.mustRun()
-		if n := testing.AllocsPerRun(10, r.mustRun); n > most {
-			t.Errorf("fused %v: a group call allocates %v times, want at most %v", fuse, n, most)
+		for _, threads := range []int{1, 4} {
+			c := compiles(t, m, way{threads: threads, rowCap: 100, fuse: fuse}.backend(), kernel.Packing)
+			r := newGroupRig(t, c, m.Graphs[0], twoExperts())
+			r.mustRun()
+			if n := testing.AllocsPerRun(10, r.mustRun); n > most {
+				t.Errorf("fused %v, %d threads: a group call allocates %v times, want at most %v", fuse, threads, n, most)
+			}
+			require.Equal(t, threads > 1, c.pool.team.wake != nil, "%d threads: several were asked to work", threads)
+			if n := mallocs(40, r.mustRun); n > most {
+				t.Errorf("fused %v, %d threads on all processors: a group call allocates %v times, want at most %v", fuse, threads, n, most)
+			}
 		}
+	}
+}
+
+// mallocs is testing.AllocsPerRun on all processors: threads are at work at once.
+func mallocs(runs int, f func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	f()
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	goruntime.ReadMemStats(&after)
+	return float64((after.Mallocs - before.Mallocs) / uint64(runs))
+}
+
+// TestGroupOfFewer takes no more memory than one of more rows, for which a plan has it.
+func TestGroupOfFewer(t *testing.T) {
+	for _, fuse := range []bool{true, false} {
+		c := compiles(t, parse(t, gatedText("f32", "f32", "%11 %10")), way{threads: 2, rowCap: 1 << 16, fuse: fuse}.backend(), kernel.Packing)
+		before, grew := int64(0), 0
+		for rows := 1; rows < 1<<16; rows += 999 {
+			n, err := c.Footprint("expert0", lower.Dims{"T": 1 << 16, "R": rows})
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, n, before, "fused %v: bytes for %d rows, and for 999 less", fuse, rows)
+			if n > before {
+				grew++
+			}
+			before = n
+		}
+		require.Greater(t, grew, 5, "fused %v", fuse)
+		require.Less(t, grew, 50, "fused %v: so many rows are worked on in pieces", fuse)
 	}
 }
 

@@ -19,13 +19,31 @@ type targeted interface {
 	ArtifactFits(arch, sdk string) error           // nil, or an error that names both and the remedy
 }
 
-// An Unused is what the package keeps for the device, and was of no use, or of little.
+// An Unused says why the artifact that the package keeps for the device was not used,
+// or only in part.
 type Unused struct {
 	layout.Artifact
-	Err    error  // of Load; nil: it was loaded
-	Sizes  []Size // that are not those that it was made for; none where it does not tell
-	Tapped bool   // graphs of the device return values that Options.Taps names
-	Inside int    // layers whose graphs were made anew, with their weights inside
+	Device string       // its architecture; empty: its artifacts are for none in particular
+	Err    error        // of Load; nil: it was loaded
+	Sizes  []TierChange // tiers that differ from those it was made for; empty: none, or its name tells none
+	Tapped bool         // Options.Taps names outputs of device graphs, which changes the graphs
+	Inside int          // layers whose graphs were made anew, with their weights inside
+}
+
+// An ArtifactsError is the error of a package that keeps artifacts for other devices of
+// the kind, and none for this one.
+type ArtifactsError struct {
+	Dir    string // of the package
+	Device string // its architecture
+	Whys   []error
+}
+
+func (e *ArtifactsError) Error() string {
+	whys := make([]string, len(e.Whys))
+	for i, err := range e.Whys {
+		whys[i] = err.Error()
+	}
+	return "none of its compiled programs is for this device: " + strings.Join(whys, "; ")
 }
 
 // Unused returns what of the package's compiled programs was left when it was opened
@@ -36,7 +54,7 @@ func (m *Model) Unused() *Unused { return m.unused }
 // or else by compiling, as where the package keeps programs of other extents.
 func (m *Model) compileDevice(ctx context.Context, p lower.Packing, t passes.Tiers) (lower.Compiled, error) {
 	d := m.opt.Device
-	a, err := m.artifact(d)
+	a, arch, err := m.artifact(d)
 	if err != nil {
 		return nil, err
 	}
@@ -50,37 +68,36 @@ func (m *Model) compileDevice(ctx context.Context, p lower.Packing, t passes.Tie
 			m.loaded = a
 			return c, err
 		}
-		m.unused = &Unused{Artifact: *a, Err: err, Sizes: otherSizes(a.Name, ProgramsName(t)), Tapped: m.tapsDevice()}
+		m.unused = &Unused{Artifact: *a, Device: arch, Err: err, Sizes: tierChanges(a.Name, ProgramsName(t)), Tapped: m.tapsDevice()}
 	}
 	return d.Compile(ctx, m.module, p)
 }
 
-// artifact returns what the package keeps for a device, nil if it keeps nothing
-// for that kind. What is for other devices of the kind is an error.
-func (m *Model) artifact(d Device) (*layout.Artifact, error) {
+// artifact returns what the package keeps for a device and the device's architecture,
+// nil if it keeps nothing for that kind. What is for other devices of the kind is an
+// ArtifactsError.
+func (m *Model) artifact(d Device) (_ *layout.Artifact, arch string, err error) {
 	t, ok := d.(targeted)
-	var why []string
-	var arch string
+	var whys []error
 	for _, a := range slices.Backward(m.pkg.Manifest.Artifacts) { // the latest first
 		if a.Backend != d.Name() {
 			continue
 		}
 		if !ok {
-			return &a, nil
+			return &a, "", nil
 		}
-		var err error
 		if arch, _, err = t.ArtifactTarget(); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		if err = t.ArtifactFits(a.Arch, a.SDK); err == nil {
-			return &a, nil
+			return &a, arch, nil
 		}
-		why = append(why, err.Error())
+		whys = append(whys, err)
 	}
-	if len(why) == 0 {
-		return nil, nil
+	if len(whys) == 0 {
+		return nil, "", nil
 	}
-	return nil, fmt.Errorf("none of its compiled programs is for this device: %s: estream prepare --soc %s %s", strings.Join(why, "; "), arch, m.pkg.Dir)
+	return nil, "", &ArtifactsError{m.pkg.Dir, arch, whys}
 }
 
 // tapsDevice reports whether a graph of the device returns a tapped value.

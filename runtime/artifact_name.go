@@ -27,17 +27,18 @@ func ProgramsName(t passes.Tiers) string {
 	return name
 }
 
-// A Size is the tiers of a symbol (see passes.Tiers), separated by commas.
-type Size struct{ Of, Made, Now string }
+// A TierChange is the tiers of a symbol (see passes.Tiers), separated by commas, that
+// an artifact was made for, and those that are wanted now; empty: none.
+type TierChange struct{ Symbol, Made, Now string }
 
-// otherSizes are those in which two names of ProgramsName differ; none where the first
+// tierChanges are those in which two names of ProgramsName differ; none where the first
 // tells none.
-func otherSizes(made, now string) []Size {
+func tierChanges(made, now string) []TierChange {
 	was, is := sizesOf(made), sizesOf(now)
-	var out []Size
+	var out []TierChange
 	for _, sym := range []string{"T", "S", "R", "G", "L"} {
 		if len(was) > 0 && was[sym] != is[sym] {
-			out = append(out, Size{sym, was[sym], is[sym]})
+			out = append(out, TierChange{sym, was[sym], is[sym]})
 		}
 	}
 	return out

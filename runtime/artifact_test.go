@@ -105,7 +105,11 @@ func TestArtifacts(t *testing.T) {
 	require.Len(t, other.loaded, 1)
 	require.EqualError(t, opened(&keeping{arch: "v1", refuse: errors.New("broken")}), "package "+dir+": broken")
 	require.EqualError(t, opened(&keeping{}), "package "+dir+": no device")
-	require.EqualError(t, opened(&keeping{arch: "v3"}), "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3: estream prepare --soc v3 "+dir)
+	err := opened(&keeping{arch: "v3"})
+	require.EqualError(t, err, "package "+dir+": none of its compiled programs is for this device: made for v2 by 2, the device is v3; made for v1 by 2, the device is v3")
+	var e *runtime.ArtifactsError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, []string{dir, "v3"}, []string{e.Dir, e.Device})
 }
 
 // A model tells what the package keeps and the device did not load, and in what it
@@ -117,11 +121,11 @@ func TestUnused(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		k    keeping
-		want []runtime.Size
+		want []runtime.TierChange
 	}{
 		{"it fits", keeping{}, nil},
 		{"of other graphs", keeping{refuse: refused}, nil},
-		{"of other sizes", keeping{refuse: refused, head: []int{16, 1}}, []runtime.Size{{Of: "L", Made: "", Now: "1,16"}}},
+		{"of other sizes", keeping{refuse: refused, head: []int{16, 1}}, []runtime.TierChange{{Symbol: "L", Made: "", Now: "1,16"}}},
 	} {
 		c.k.Backend, c.k.arch = host.New(host.Options{}), "v1"
 		u := open(t, dir, runtime.Options{Device: &c.k}).Unused()
@@ -131,6 +135,7 @@ func TestUnused(t *testing.T) {
 		}
 		require.NotNil(t, u, c.name)
 		require.Equal(t, "made.v1", u.File)
+		require.Equal(t, "v1", u.Device)
 		require.ErrorIs(t, u.Err, lower.ErrUnsupported)
 		require.Equal(t, c.want, u.Sizes, c.name)
 	}

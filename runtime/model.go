@@ -38,7 +38,7 @@ import (
 type Options struct {
 	// Memory bounds the resident bytes of the process while it runs, all
 	// included. Part of it is set aside for garbage, as much as GOGC makes the
-	// heap grow by: 1 MiB at 25, 4 MiB at 100. What the batch leaves of it keeps weights in memory from run to
+	// heap grow by and half a MiB: 1.5 MiB at 25, 4.5 MiB at 100. What the batch leaves of it keeps weights in memory from run to
 	// run. 0: the least good arena, and whole batches where they fit.
 	Memory int64
 

@@ -22,7 +22,7 @@ func TestRefusedCost(t *testing.T) {
 			for i := range ids {
 				ids[i] = int32(i * m.Vocab() / len(ids))
 			}
-			_, err := m.PlanAs(tokens, runtime.Shape{Readers: 1, Banks: 1, Group: 1}, 1)
+			_, err := m.PlanAs(t.Context(), tokens, runtime.Shape{Readers: 1, Banks: 1, Group: 1}, 1)
 			require.ErrorIs(t, err, runtime.ErrMemory)
 			told := regexp.MustCompile(`a run reads up to ([0-9.]+) MiB`).FindStringSubmatch(err.Error())
 			require.NotNil(t, told, err)

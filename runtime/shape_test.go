@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestPlanAs(t *testing.T) {
 	for _, s := range []runtime.Shape{{}, {Readers: 3}, {Banks: 5, Group: 2}, {Readers: 1, Banks: 1, Group: 1}} {
 		want, err := open(t, dir, runtime.Options{Readers: s.Readers, Banks: s.Banks, Group: s.Group}).Plan(b)
 		require.NoError(t, err)
-		got, err := free.PlanAs(len(prompt), s, 0)
+		got, err := free.PlanAs(t.Context(), len(prompt), s, 0)
 		require.NoError(t, err)
 		want.Parts[0], got.Parts[0] = runtime.Part{}, runtime.Part{} // what the program itself takes
 		require.Equal(t, want, got, "%+v", s)
@@ -26,14 +27,18 @@ func TestPlanAs(t *testing.T) {
 		require.Empty(t, records)
 		require.False(t, table)
 	}
-	all, err := free.PlanAs(len(prompt), runtime.Shape{}, 1<<30)
+	all, err := free.PlanAs(t.Context(), len(prompt), runtime.Shape{}, 1<<30)
 	require.NoError(t, err)
 	records, table := all.Pinned()
 	require.True(t, table)
 	require.Contains(t, records, runtime.Pinned{Stage: 1, Dense: true, Count: 1})
 	require.Contains(t, records, runtime.Pinned{Stage: 2, Count: 8})
-	_, err = free.PlanAs(len(prompt), runtime.Shape{}, 1)
+	_, err = free.PlanAs(t.Context(), len(prompt), runtime.Shape{}, 1)
 	require.ErrorIs(t, err, runtime.ErrMemory)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = free.PlanAs(ctx, len(prompt), runtime.Shape{}, 0)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestChoose: what Options.Choose picks is what runs, unless a shape is given.

@@ -169,7 +169,7 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 	for _, s := range p.shapes() {
 		plan, err := as(s)
 		is := shape{plan.Readers, plan.Chunk, plan.Geometry}
-		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.Limit > 0 && p.Mapped(plan) > p.Limit) {
+		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.idle(plan) || p.Limit > 0 && p.Mapped(plan) > p.Limit) {
 			continue
 		}
 		seen[is] = true
@@ -190,6 +190,16 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 		return nil, err
 	}
 	return []Choice{c}, nil
+}
+
+// idle reports whether a plan has banks that guesses, which are of one layer at a time, never fill.
+func (p *Planner) idle(plan runtime.Plan) bool {
+	most := 0
+	for _, l := range p.Package.Layers {
+		most = max(most, l.Experts)
+	}
+	g := plan.Geometry
+	return cmp.Or(p.Schedule, plan.Schedule) == pager.Guessed && g.Banks > 3 && (g.Banks-1)*g.Group > most
 }
 
 // own is the runtime's own shape. The error of one that does not fit says how long the least that works takes.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"time"
 
 	"estream/pager/layout"
@@ -104,10 +105,29 @@ func Load(key string) *Profile {
 	}
 	text, err := readFile(path, maxProfile)
 	p := new(Profile)
-	if err != nil || json.Unmarshal(text, p) != nil || p.Key != key {
+	if err != nil || json.Unmarshal(text, p) != nil || p.Key != key || !p.possible() {
 		return nil
 	}
 	return p
+}
+
+// possible reports whether a machine could have such a profile: nothing takes less than no time, or days.
+func (p *Profile) possible() bool {
+	const mostSeconds, mostRate = 1e5, 1e15
+	d := p.Disk
+	ok := d.Rate >= 1 && d.Rate <= mostRate
+	for _, rate := range []float64{d.Check, d.Peak} { // of which 0 is none
+		ok = ok && (rate == 0 || rate >= 1 && rate <= mostRate)
+	}
+	seconds := []float64{d.Latency.Seconds(), d.Burst.Seconds(), p.Drag}
+	lines := []Line{p.Embed}
+	for _, c := range p.Classes {
+		lines = append(lines, c.Body, c.Group, c.Side, c.Tail, c.Rest)
+	}
+	for _, l := range lines {
+		seconds = append(seconds, l.Call, l.Row, l.More)
+	}
+	return ok && !slices.ContainsFunc(seconds, func(s float64) bool { return !(s >= 0 && s <= mostSeconds) })
 }
 
 // Save keeps the profile and returns in which file.

@@ -115,7 +115,7 @@ func newSweep(t *testing.T) *sweep {
 	}
 	s.batch = runtime.Batch{Prompts: [][]int32{ids}}
 	begun = time.Now()
-	choice, err := s.planner.Pick(func(x runtime.Shape) (runtime.Plan, error) { return s.model.PlanAs(len(ids), x, 0) })
+	choice, err := s.planner.Pick(func(x runtime.Shape) (runtime.Plan, error) { return s.model.PlanAs(s.Context(), len(ids), x, 0) })
 	require.NoError(t, err)
 	fmt.Printf("picked in %v: %s\n", time.Since(begun), choice.Plan)
 	s.picked = choice.Plan
@@ -123,7 +123,7 @@ func newSweep(t *testing.T) *sweep {
 }
 
 func (s *sweep) plan(x runtime.Shape) runtime.Plan {
-	plan, err := s.model.PlanAs(*sweepTokens, x, 0)
+	plan, err := s.model.PlanAs(s.Context(), *sweepTokens, x, 0)
 	require.NoError(s, err)
 	return plan
 }

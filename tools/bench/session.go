@@ -90,7 +90,7 @@ func (s *session) event(e runtime.Event) {
 // test measures one length of prompt. With an error comes what was measured before it.
 func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 	b := runtime.Batch{Prompts: [][]int32{tokens(s.Seed, n, s.model.Vocab())}}
-	plan, err := s.model.Plan(b)
+	plan, err := s.model.PlanContext(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"estream/pager/layout"
@@ -36,7 +37,30 @@ func update(ctx context.Context, opened *layout.Package, made []layout.Artifact,
 	if now.Manifest.Module != opened.Manifest.Module {
 		return errors.New("it was replaced meanwhile: prepare it again")
 	}
-	return keep(now, made, files)
+	if err := keep(now, made, files); err != nil {
+		return err
+	}
+	return sweep(opened.Dir)
+}
+
+// leftover is the name of a file that a prepare which was killed may leave: one that was
+// not yet in its place, or a binary that no manifest names.
+var leftover = regexp.MustCompile(`^(?:.+\.[0-9]+\.new|[a-z0-9-]+\.v[0-9]+\.[0-9a-f]{8}\.bin)$`)
+
+// sweep removes what killed prepares have left. The caller has the package's lock.
+func sweep(dir string) error {
+	pkg, err := layout.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		known := slices.ContainsFunc(pkg.Manifest.Files, func(f layout.FileSum) bool { return f.Name == e.Name() })
+		if e.Type().IsRegular() && !known && leftover.MatchString(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // keep writes files, then the manifest that names them, then removes those of

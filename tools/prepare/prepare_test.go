@@ -163,6 +163,26 @@ func TestTwoAtOnce(t *testing.T) {
 	require.Len(t, pkg.Manifest.Artifacts, 2)
 }
 
+// What killed ones have left goes with the next, and nothing else does.
+func TestLeftovers(t *testing.T) {
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	dir, o := packed(t), prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+	left := []string{"model.fb.123.new", "host.v79.d280b0c4.bin.77.new", "qnn-htp.v79.00000000.bin"}
+	kept := []string{"notes.new", "my.bin"}
+	for _, name := range append(left, kept...) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	_, err = prepare.Run(t.Context(), dir, []prepare.Backend{compiler{o.Host, "v75", "a"}}, o)
+	require.NoError(t, err)
+	for _, name := range left {
+		require.NoFileExists(t, filepath.Join(dir, name))
+	}
+	for _, name := range append(kept, "host.v75.c1d04330.bin") {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+}
+
 // Many that begin and end at once, in goroutines and in processes, keep all that they
 // made, and the package is whole.
 func TestManyAtOnce(t *testing.T) {

@@ -37,7 +37,7 @@ import (
 
 // Options are how a target is opened.
 type Options struct {
-	Folder string // with the vendor's libraries; "": where find.System.Search finds some
+	Folder string // with the vendor's libraries; "": where find.System.SearchFor finds the one that is opened
 	SoC    string // of HTP: for which chip graphs are made, as ParseSoC reads it; "": this computer's, or SM8750 where HTP is emulated
 	Whole  bool   // of HTP: w8 is multiplied by rows of 16 bits in whole numbers (a16w8), not in half precision
 

@@ -18,7 +18,7 @@ func (d *Device) DLC(ctx context.Context, g *ir.Graph, p lower.Packing, path str
 	if err != nil {
 		return err
 	}
-	set, err := find.Here().Search(d.options.Folder)
+	set, err := find.Here().SearchFor(d.options.Folder, "ir")
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}

@@ -23,14 +23,11 @@ func (d *Device) find() (place, error) {
 	if err := native.Available(); err != nil {
 		return place{}, err
 	}
-	set, err := find.Here().Search(d.options.Folder)
+	set, err := find.Here().SearchFor(d.options.Folder, d.kind)
 	if err != nil {
 		return place{}, err
 	}
-	l, ok := set.Backend(d.kind)
-	if !ok {
-		return place{}, fmt.Errorf("no %s in %s: %s", d.library(), set.Path, d.remedy)
-	}
+	l, _ := set.Backend(d.kind)
 	if err := l.Misfit(find.Here()); err != nil { // the system's loader ends the process for a file that was cut
 		return place{}, err
 	}

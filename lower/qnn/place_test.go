@@ -48,7 +48,7 @@ func TestNoLibraries(t *testing.T) {
 
 	folder := libraries(t, "libQnnHtp.so")
 	require.NoError(t, os.Symlink(filepath.Join(folder, "libQnnHtp.so"), filepath.Join(odd, "libQnnHtp.so")))
-	require.EqualError(t, qnn.CPU(qnn.Options{Folder: odd}).Open(), "qnn-cpu: no libQnnCpu.so in "+odd+": QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs and name its folder with ESTREAM_QNN_LIBS")
+	require.EqualError(t, qnn.CPU(qnn.Options{Folder: odd}).Open(), "qnn-cpu: no libQnnCpu.so in "+odd+": install QAIRT 2.47, the last whose wheel has it, with tools/qnn-libs 2.3.0 and name its folder with ESTREAM_QNN_LIBS")
 	said, err := qnn.HTP(qnn.Options{Folder: odd, SoC: "v81"}).Libraries()
 	require.NoError(t, err)
 	require.Regexp(t, `/libQnnHtp.so, QAIRT 2\.\d+\.\d+\.\d+, for SM8850 \(v81\)$`, said)

@@ -13,7 +13,6 @@ import (
 type target struct {
 	name    string
 	kind    string       // of library, as package find names it
-	remedy  string       // where a folder lacks the library
 	float   native.DType // what graphs compute in
 	numbers string       // the node that makes numbers of quantized integers
 	unpack  func(l *lowering, packed string) (high, low string)
@@ -22,12 +21,9 @@ type target struct {
 
 // On the CPU, Dequantize makes numbers of an input at the first run alone.
 var (
-	cpu = &target{name: "qnn-cpu", kind: "cpu", remedy: "QAIRT 2.48 and later lack it in the wheel: install 2.47 with tools/qnn-libs and name its folder with ESTREAM_QNN_LIBS", float: native.Float32, numbers: "Convert", unpack: unpackRounding}
-	htp = &target{name: "qnn-htp", kind: "htp", remedy: "install it with tools/qnn-libs, or choose another folder", float: native.Float16, numbers: "Dequantize", unpack: unpackConverting}
+	cpu = &target{name: "qnn-cpu", kind: "cpu", float: native.Float32, numbers: "Convert", unpack: unpackRounding}
+	htp = &target{name: "qnn-htp", kind: "htp", float: native.Float16, numbers: "Dequantize", unpack: unpackConverting}
 )
-
-// library is the file's name on Linux.
-func (t *target) library() string { return "libQnn" + strings.ToUpper(t.kind[:1]) + t.kind[1:] + ".so" }
 
 // half reports whether graphs compute in half precision, as HTP does it.
 func (t *target) half() bool { return t.float == native.Float16 }

@@ -150,7 +150,7 @@ func (w *Watch) Notes() []string {
 	for _, x := range w.works {
 		all.Add(x)
 	}
-	if all.Experts > 0 {
+	if all.Launches > 0 {
 		out = append(out, fmt.Sprintf("experts: %d launches of %d rows, %.1f %% of them padding; %d second calls; %d experts of %d rows on the host",
 			all.Launches, all.Computed, 100*all.Padding(), all.Overflow, all.HostExperts, all.HostRows))
 	}

@@ -94,6 +94,10 @@ func TestWatchReports(t *testing.T) {
 		"3 of 11 rows of experts were dropped: these are not the model's results",
 	}, w.Notes())
 	require.Empty(t, w.Notes())
+	w.Report("expert0", passes.Work{Experts: 1, Rows: 3, HostExperts: 1, HostRows: 3})
+	o.Events(runtime.Event{Kind: runtime.ProgramRan, Layer: 1})
+	require.Equal(t, 3, w.Works()[1].HostRows)
+	require.Empty(t, w.Notes(), "nothing was launched")
 	other := *cal
 	other.Layers = other.Layers[:1]
 	_, err = NewWatch(&other, parsed(t, module))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -104,7 +105,7 @@ func (a *App) bench(ctx context.Context, f benchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	timeline, err := newTimeline(f.trace, f.models...)
+	timeline, err := newTimeline(ctx, f.trace, f.models...)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (a *App) bench(ctx context.Context, f benchFlags) (err error) {
 func (a *App) printers(f benchFlags, o bench.Options) ([]bench.Printer, error) {
 	out := []bench.Printer{bench.NewPrinter(f.format, a.Stdout, o)}
 	if f.errFormat != "" && f.errFormat != "none" {
-		out = append(out, bench.NewPrinter(f.errFormat, a.Stderr, o))
+		out = append(out, bench.NewPrinter(f.errFormat, &printer{Writer: a.Stderr}, o))
 	}
 	for i, p := range out {
 		if p == nil {
@@ -157,7 +158,7 @@ func each(ps []bench.Printer, do func(bench.Printer) error) error {
 // printProfiles prints profiles as tables: behind a table of results, else on
 // stderr. JSON has them in it.
 func (a *App) printProfiles(format string, results []*bench.Result) error {
-	w := a.Stderr
+	w := io.Writer(&printer{Writer: a.Stderr})
 	if format == "md" {
 		w = a.Stdout
 	}

@@ -63,7 +63,7 @@ func llamaName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // options are those of the bench that flags say.
 func (f *benchFlags) options(a *App) (o bench.Options, err error) {
-	if o.Prompts, err = numbers("n-prompt", f.prompts, 1, 1<<20); err != nil {
+	if o.Prompts, err = lengths("n-prompt", f.prompts); err != nil {
 		return o, err
 	}
 	if len(f.threadCounts) == 0 {

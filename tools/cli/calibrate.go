@@ -122,7 +122,7 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 	}
 	dir := args[0]
 	f.text = append(f.text, args[1:]...)
-	out, err := newCalibrationFile(f.output, dir)
+	out, err := newCalibrationFile(ctx, f.output, dir)
 	if err != nil {
 		return err
 	}
@@ -161,9 +161,9 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 
 // newCalibrationFile begins the file that a calibration is written to: the package's
 // own, or one outside of it.
-func newCalibrationFile(named, dir string) (*output, error) {
+func newCalibrationFile(ctx context.Context, named, dir string) (*output, error) {
 	if named != "" {
-		return newOutput("output", named, dir)
+		return newOutput(ctx, "output", named, dir)
 	}
 	path := filepath.Join(dir, calibrate.Name)
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
@@ -172,7 +172,7 @@ func newCalibrationFile(named, dir string) (*output, error) {
 	if _, err := os.Stat(filepath.Join(dir, layout.ManifestName)); err != nil {
 		return nil, fmt.Errorf("%s is no package: %w", dir, err)
 	}
-	return beginOutput("output", path)
+	return beginOutput(ctx, "output", path)
 }
 
 // newCounter returns what counts the routes of a package, and, where a device is

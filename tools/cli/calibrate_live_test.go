@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,12 +102,12 @@ func TestRoutingOfRuns(t *testing.T) {
 // stopping is a source that stops the command after so many reads.
 type stopping struct {
 	pager.Source
-	left *int
+	left *atomic.Int64
 	stop func()
 }
 
 func (s stopping) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if *s.left--; *s.left == 0 {
+	if s.left.Add(-1) == 0 {
 		s.stop()
 	}
 	return s.Source.ReadAt(ctx, p, off)
@@ -121,13 +122,15 @@ func TestCalibrateInterrupted(t *testing.T) {
 	require.Zero(t, Main(a, []string{"pack", "--encoding", "f32", "../../testdata/olmoe", dir}), notes.String())
 	tokens := lines(t, sequence(160*20, 0, 7))
 	for _, c := range []struct {
-		reads int
+		reads int64
 		kept  bool
 	}{{2, false}, {200, true}} {
 		ctx, stop := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(c.reads)
 		a.Sources = []Source{{Name: "stopping", Open: func(_, path string) (pager.Source, error) {
 			f, err := pager.OpenFile(path)
-			return stopping{f, &c.reads, stop}, err
+			return stopping{f, &left, stop}, err
 		}}}
 		root := a.root()
 		root.SetArgs([]string{"calibrate", "--batch", "16", "--threads", "1", "--source", "stopping", "--tokens-file", tokens, dir})

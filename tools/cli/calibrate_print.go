@@ -16,7 +16,7 @@ func (a *App) tellCalibration(c *calibrate.Calibration, f calibrateFlags, out *o
 	if err != nil {
 		return err
 	}
-	if _, err := out.f.Write(append(data, '\n')); err != nil {
+	if _, err := out.Write(append(data, '\n')); err != nil {
 		return err
 	}
 	path := out.path

@@ -2,7 +2,8 @@
 // formats, operators, backends or sources of its own fills an App and calls Main.
 //
 // Results go to stdout, progress and notes to stderr. Exit codes: 0 success,
-// 1 failure, 2 wrong usage, 130 interrupted.
+// 1 failure, 2 wrong usage, 130 interrupted. A reader of stdout that leaves before
+// the end, as head does, is a failure of which nothing is said.
 package cli
 
 import (
@@ -57,9 +58,14 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Main runs the command and returns its exit code.
+// Main runs the command and returns its exit code. It leaves a as it is.
 func Main(a *App, args []string) int {
+	b := *a // whose writers last for this call
+	a = &b
 	a.began = time.Now()
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE) // stdout or stderr that nobody reads is an error of a write, as other files are
+	defer signal.Stop(broken)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -71,19 +77,22 @@ func Main(a *App, args []string) int {
 		root.SetArgs(llamaArgs(args))
 		err = out.once(root.ExecuteContext(ctx))
 	}
+	err = remedied(err)
+	if err == nil {
+		return 0
+	}
+	code, text := 1, err.Error()
 	var usage usageError
 	switch {
-	case err == nil:
-		return 0
 	case ctx.Err() != nil:
-		fmt.Fprintln(a.Stderr, "estream: interrupted")
-		return 130
+		code, text = 130, "interrupted"
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.Stderr, "estream: %s\n", visible(err.Error()))
-		return 2
+		code = 2
 	}
-	fmt.Fprintf(a.Stderr, "estream: %s\n", visible(err.Error()))
-	return 1
+	if code == 130 || !out.left() {
+		fmt.Fprintf(a.Stderr, "estream: %s\n", visible(text))
+	}
+	return code
 }
 
 func (a *App) root() *cobra.Command {
@@ -139,7 +148,9 @@ func (a *App) printJSON(v any) error {
 // print prints a line of results, note one about them.
 func (a *App) print(format string, args ...any) { fmt.Fprintf(a.Stdout, format+"\n", args...) }
 
-func (a *App) note(format string, args ...any) { fmt.Fprintf(a.Stderr, format+"\n", args...) }
+func (a *App) note(format string, args ...any) {
+	fmt.Fprintln(a.Stderr, visible(fmt.Sprintf(format, args...)))
+}
 
 func didYouMean(cmd *cobra.Command, word string) string {
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {

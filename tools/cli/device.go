@@ -192,7 +192,7 @@ func (a *App) devicePush(ctx context.Context, s *deviceTarget, f *deviceFlags) e
 
 // on is how the program is run there.
 func (a *App) on(s *deviceTarget, f *deviceFlags, args ...string) device.Run {
-	return device.Run{Folder: s.place.Folder, Args: args, Libraries: f.load.Libraries != "", OS: s.facts.OS, Stdout: a.Stdout, Stderr: a.Stderr}
+	return device.Run{Folder: s.place.Folder, Args: args, Libraries: f.load.Libraries != "", OS: s.facts.OS, Stdout: a.Stdout, Stderr: &printer{Writer: a.Stderr}}
 }
 
 func (a *App) deviceProbe(ctx context.Context, f *deviceFlags) error {

@@ -24,9 +24,9 @@ limits, the disk, QNN's libraries with their versions, the HTP and how it is rea
 and devices that adb knows. For all that is missing or wrong it says what to do.
 
 QNN's libraries are those of --libraries, of the folder that the environment variable
-ESTREAM_QNN_LIBS names, or of the first folder that has some: the program's own, the
-user's caches (tools/qnn-libs puts them there), the vendor's SDK, the system's. Only
-their files are read, unless --load is given.
+ESTREAM_QNN_LIBS names, or of the first folder that has the backend's: the program's
+own, the user's caches (tools/qnn-libs puts them there), the vendor's SDK, the system's.
+qnn-cpu may be of another folder than qnn-htp. Only files are read, unless --load is given.
 
 The exit code is 0 if packages can be run on the processor, whatever else is missing.`,
 		Example: `  estream doctor

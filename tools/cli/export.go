@@ -80,7 +80,7 @@ func (a *App) export(ctx context.Context, format export.Format, f exportFlags, p
 	if isFolder(path) {
 		pkgs = append(pkgs, path)
 	}
-	out, err := newOutput("output", f.output, pkgs...)
+	out, err := newOutput(ctx, "output", f.output, pkgs...)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *App) export(ctx context.Context, format export.Format, f exportFlags, p
 // other bytes as they are.
 func (a *App) exportTo(format export.Format, out *output) (io.Writer, error) {
 	if out != nil {
-		return out.f, nil
+		return out, nil
 	}
 	p, ok := a.Stdout.(*printer)
 	if !format.Binary || !ok {
@@ -123,7 +123,7 @@ func (a *App) exportTo(format export.Format, out *output) (io.Writer, error) {
 	if f := file(p); f != nil && isTerminal(f) {
 		return nil, usagef("--format %s is no text to show: name a file with -o", format.Name)
 	}
-	return p.Writer, nil
+	return raw{p}, nil
 }
 
 // moduleName is what a module that was read from path is called.

@@ -24,6 +24,8 @@ func (a *App) inspectCommand() *cobra.Command {
 record bindings. With --ir it prints the graphs as IR text as they are stored, with
 --legal as the host backend runs them, with --records every record. With --html it
 writes a page for a browser: graphs after each pass, and where every weight lies.
+Of a context binary or a DLC of QNN's it prints what made it and its graphs, with
+--records their inputs and outputs.
 
 A class is what layers of one shape share: its graphs are the phases body (up to
 the router), route, side (what runs while experts load), experts and tail; early
@@ -39,7 +41,7 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 	f := cmd.Flags()
 	f.BoolVar(&ir, "ir", false, "print the stored graphs as IR text")
 	f.BoolVar(&legal, "legal", false, "print the graphs as legalized for the host backend")
-	f.BoolVar(&records, "records", false, "print every record")
+	f.BoolVar(&records, "records", false, "print every record, or every input and output")
 	f.StringVar(&graph, "graph", "", "print this graph only")
 	f.StringVar(&html, "html", "", "write a page to look at into this file")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -51,7 +53,7 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 			return a.inspectWeights(cmd.Context(), args[0], w, asJSON)
 		}
 		ctx := cmd.Context()
-		if is, err := a.inspectCompiled(ctx, args[0], asJSON, records); is {
+		if is, err := a.inspectCompiled(ctx, args[0], f, asJSON, records); is {
 			return err
 		}
 		m, err := until(ctx, func() (*runtime.Model, error) { return a.look(ctx, args[0]) })

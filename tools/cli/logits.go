@@ -3,99 +3,10 @@ package cli
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"estream/lower"
-	"estream/pager/layout"
 	"estream/runtime"
 )
-
-// An output is a safetensors file of logits that is written beside its place and
-// renamed when it is whole. It is made before a run, so that a place that cannot
-// be written to is known at once.
-type output struct {
-	path string // empty: f is the place itself
-	f    *os.File
-}
-
-// newOutput begins the file that a flag names, or that a link leads to; it may not
-// lie in one of the packages.
-func newOutput(flag, path string, pkgs ...string) (*output, error) {
-	if path == "" {
-		return nil, nil
-	}
-	named := path
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil { // a link is followed, and what it leads to replaced
-		path = real
-	}
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, usagef("--%s %s is a folder: name a file", flag, named)
-	}
-	for _, pkg := range pkgs {
-		inside, err := within(path, pkg)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
-		}
-		if inside {
-			return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, pkg)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), layout.ManifestName)); err == nil {
-		return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, filepath.Dir(path))
-	}
-	return beginOutput(flag, path)
-}
-
-// beginOutput is newOutput at a place that is known.
-func beginOutput(flag, path string) (*output, error) {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0) // a device or a pipe is written to, not replaced
-		return &output{"", f}, err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
-	}
-	return &output{path, f}, f.Chmod(0o644)
-}
-
-// same reports whether two outputs would take each other's place.
-func (o *output) same(other *output) bool {
-	return o != nil && other != nil && o.path != "" && o.path == other.path
-}
-
-// within reports whether a file's folder is dir or lies in it.
-func within(path, dir string) (bool, error) {
-	var real [2]string
-	for i, p := range []string{filepath.Dir(path), dir} {
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return false, err
-		}
-		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
-			return false, err
-		}
-	}
-	return real[0] == real[1] || strings.HasPrefix(real[0], real[1]+string(filepath.Separator)), nil
-}
-
-// discard removes what was begun, unless write has finished it.
-func (o *output) discard() {
-	if o == nil || o.f == nil {
-		return
-	}
-	o.f.Close() // it is removed
-	if o.path != "" {
-		os.Remove(o.f.Name())
-	}
-}
 
 // write writes logits f32 [N,V] and offsets i32 [B+1], and puts the file in its place.
 func (o *output) write(res *runtime.Result) error {
@@ -108,25 +19,11 @@ func (o *output) write(res *runtime.Result) error {
 	}
 	size := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	for _, part := range [][]byte{size, header, lower.Wrap(res.Logits).Bytes(), lower.Wrap(res.Offsets).Bytes()} {
-		if _, err := o.f.Write(part); err != nil {
+		if _, err := o.Write(part); err != nil {
 			return err
 		}
 	}
 	return o.finish()
-}
-
-// finish puts what was written in its place.
-func (o *output) finish() error {
-	f := o.f
-	if o.path == "" {
-		o.f = nil
-		return f.Close()
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	o.f = nil
-	return os.Rename(f.Name(), o.path)
 }
 
 func logitsHeader(res *runtime.Result) ([]byte, error) {

@@ -44,6 +44,14 @@ func numbers(flag string, words []string, least, most int) ([]int, error) {
 	return out, nil
 }
 
+// lengths reads the lengths of prompts that a flag lists, at least one.
+func lengths(flag string, words []string) ([]int, error) {
+	if len(words) == 0 {
+		return nil, usagef("--%s: no length given", flag)
+	}
+	return numbers(flag, words, 1, 1<<20)
+}
+
 // atoi reads digits; what does not fit is more than most.
 func atoi(digits string, most int) int {
 	n, err := strconv.Atoi(digits)

@@ -27,7 +27,7 @@ func (a *App) inspectHTML(ctx context.Context, m *runtime.Model, dir, file strin
 	if err != nil {
 		return err
 	}
-	plan, err := m.PlanAs(pageTokens, runtime.Shape{}, 0)
+	plan, err := m.PlanAs(ctx, pageTokens, runtime.Shape{}, 0)
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func (a *App) namedPacking(name string) (lower.Packing, error) {
 
 // writePage writes a page into a file that lies in none of the packages.
 func (a *App) writePage(ctx context.Context, s page.Source, file string, pkgs ...string) error {
-	out, err := newOutput("html", file, pkgs...)
+	out, err := newOutput(ctx, "html", file, pkgs...)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	if _, err := until(ctx, func() (page.Source, error) { return s, page.Write(out.f, s) }); err != nil {
+	if _, err := until(ctx, func() (page.Source, error) { return s, page.Write(out, s) }); err != nil {
 		return err
 	}
 	return out.finish()

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -42,7 +41,7 @@ for run and bench, which take the shape that it chooses where none is given.
 
 Tio is the time of the reads with nothing computed, Texec that of the computation
 with nothing read, the bubble the share of a run in which neither limits. n* is
-the length from which Texec is the larger: with fewer tokens the disk limits, and
+the length from which Texec is at least Tio: with fewer tokens the disk limits, and
 weights that are in memory already would be faster. With some of --readers, --banks and
 --group given, the best of the others is taken.`,
 		Example: `  estream plan olmoe.estream
@@ -69,7 +68,7 @@ weights that are in memory already would be faster. With some of --readers, --ba
 }
 
 func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
-	if f.asked, err = numbers("tokens", f.lengths, 1, 1<<20); err != nil {
+	if f.asked, err = lengths("tokens", f.lengths); err != nil {
 		return err
 	}
 	if f.limit != "" {
@@ -84,7 +83,7 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	if e := filepath.Ext(f.plot); f.plot != "" && e != ".svg" && e != ".html" {
 		return usagef("--plot %s: name a file that ends in .svg or .html", f.plot)
 	}
-	out, err := newOutput("plot", f.plot, dir)
+	out, err := newOutput(ctx, "plot", f.plot, dir)
 	if err != nil {
 		return err
 	}
@@ -93,18 +92,24 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	f.routing = a.newRouting()
+	f.routing.use(dir, &o)
 	m, err := runtime.Open(ctx, dir, o)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	a.noteUnused(dir, m.Unused(), f.routing)
 	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
 	all := plans{Planner: p, dir: dir, kept: kept}
-	at := func(tokens int) (planner.Choice, error) { return pick(m, p, o, tokens) }
+	at := func(tokens int) (planner.Choice, error) { return pick(ctx, m, p, o, tokens) }
 	for _, n := range f.asked {
 		x := planned{tokens: n}
 		if x.Choice, err = at(n); err == nil {
-			x.frontier, err = p.Frontier(shaped(m, o, n))
+			x.frontier, err = p.Frontier(shaped(ctx, m, o, n))
+		}
+		if err == nil {
+			err = ctx.Err() // Frontier leaves out what cannot be planned
 		}
 		if err != nil {
 			return fmt.Errorf("%d tokens: %w", n, err)
@@ -119,7 +124,7 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 		return err
 	}
 	if out != nil {
-		if _, err := out.f.Write(all.plot(filepath.Ext(f.plot), text.String())); err != nil {
+		if _, err := out.Write(all.plot(filepath.Ext(f.plot), text.String())); err != nil {
 			return err
 		}
 		if err := out.finish(); err != nil {
@@ -134,31 +139,16 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 }
 
 // shaped gives plans of a length in shapes and budgets, with what of a shape Options gives.
-func shaped(m *runtime.Model, o runtime.Options, tokens int) func(runtime.Shape, int64) (runtime.Plan, error) {
+func shaped(ctx context.Context, m *runtime.Model, o runtime.Options, tokens int) func(runtime.Shape, int64) (runtime.Plan, error) {
 	return func(s runtime.Shape, memory int64) (runtime.Plan, error) {
-		return m.PlanAs(tokens, runtime.Shape{Readers: cmp.Or(o.Readers, s.Readers), Banks: cmp.Or(o.Banks, s.Banks), Group: cmp.Or(o.Group, s.Group)}, memory)
+		return m.PlanAs(ctx, tokens, runtime.Shape{Readers: cmp.Or(o.Readers, s.Readers), Banks: cmp.Or(o.Banks, s.Banks), Group: cmp.Or(o.Group, s.Group)}, memory)
 	}
 }
 
 // pick is the choice for a length within the budget of Options.
-func pick(m *runtime.Model, p *planner.Planner, o runtime.Options, tokens int) (planner.Choice, error) {
-	as := shaped(m, o, tokens)
+func pick(ctx context.Context, m *runtime.Model, p *planner.Planner, o runtime.Options, tokens int) (planner.Choice, error) {
+	as := shaped(ctx, m, o, tokens)
 	return p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, o.Memory) })
-}
-
-// cross finds n* from the longest prompt for which the disk limits, so that it agrees with what is printed of each.
-func (p *plans) cross(at func(int) (planner.Choice, error)) (err error) {
-	from := p.lengths[len(p.lengths)-1]
-	for _, x := range p.lengths {
-		if x.First.Reads > x.First.Compute {
-			from = x
-		}
-	}
-	p.crossing, err = planner.Crossing(from.tokens, from.Choice, at)
-	if errors.Is(err, planner.ErrNoCrossing) || errors.Is(err, runtime.ErrMemory) || errors.Is(err, planner.ErrLimit) {
-		return nil // longer ones do not fit
-	}
-	return err
 }
 
 // profile returns the profile that is kept, or measures one and keeps it if it can; kept says where it is from.

@@ -35,7 +35,7 @@ func (p *plans) print(out io.Writer) error {
 	case 1:
 		fmt.Fprintln(out, "n*       1 token: the disk never limits")
 	default:
-		fmt.Fprintf(out, "n*       %d tokens: from there on Texec is more than Tio; with fewer, weights in memory would be faster\n", p.crossing)
+		fmt.Fprintf(out, "n*       %d tokens: from there on Texec is at least Tio; with fewer, weights in memory would be faster\n", p.crossing)
 	}
 	for _, x := range p.lengths {
 		g := x.Plan.Geometry

@@ -30,7 +30,7 @@ func TestPlan(t *testing.T) {
 	require.Empty(t, r.errors)
 	require.Regexp(t, `(?s)^profile  measured in [0-9.]+ s
 disk     \S+ \S+/s, \d+ us a read, checksums \S+ \S+/s
-n\* +(\d+ tokens: from there on Texec is more than Tio; with fewer, weights in memory would be faster|1 token: the disk never limits|none: .*)
+n\* +(\d+ tokens: from there on Texec is at least Tio; with fewer, weights in memory would be faster|1 token: the disk never limits|none: .*)
 
 8 tokens: Q=\d B=\d+ G=\d, in chunks of 8
 time +[0-9.]+ s the first run, Tio [0-9.]+ s, Texec [0-9.]+ s, bubble [0-9.-]+ %; [0-9.]+ s each one after it

@@ -5,30 +5,47 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"syscall"
 )
 
 // A printer is stdout: it keeps the first error of a write, which Main reports,
 // and shows control characters of what packages and checkpoints hold, so that
-// none of them reaches a terminal.
+// none of them reaches a terminal. So is stderr where more than notes go there.
 type printer struct {
 	io.Writer
 	err error
 }
 
-func (p *printer) Write(b []byte) (int, error) {
+func (p *printer) Write(b []byte) (int, error) { return p.keep(len(b), []byte(visible(string(b)))) }
+
+// keep writes b and keeps the error.
+func (p *printer) keep(n int, b []byte) (int, error) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.Writer, visible(string(b)))
+		_, p.err = p.Writer.Write(b)
 	}
-	return len(b), p.err
+	return n, p.err
 }
 
+// left reports whether the reader of what p prints is gone, which is nothing to tell of.
+func (p *printer) left() bool { return errors.Is(p.err, syscall.EPIPE) }
+
+// A raw prints to p bytes that are no text, as they are.
+type raw struct{ p *printer }
+
+func (r raw) Write(b []byte) (int, error) { return r.p.keep(len(b), b) }
+
 // once is the error of a command that printed to p: what p has come upon stands in
-// it one time, whether the command has returned it never or more than once.
+// it one time, whether the command has returned it never or more than once. A usage
+// error stays one, as what diff returns is.
 func (p *printer) once(err error) error {
 	if p.err == nil {
 		return err
 	}
-	return errors.Join(without(err, p.err), p.err)
+	joined := errors.Join(without(err, p.err), p.err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return usageError{joined}
+	}
+	return joined
 }
 
 // without leaves an error out of those that were joined.

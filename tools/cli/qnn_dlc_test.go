@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,7 +35,10 @@ func TestQNNDLC(t *testing.T) {
 		graph, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		file, _, _ := strings.Cut(rest, ".dlc, ")
 		require.Equal(t, filepath.Join(to, graph), file)
-		require.Regexp(t, `^dlc +\d.* of QAIRT 2\.(?s:.*)part +model: `, ok(t, "inspect", file+".dlc").out)
+		require.Regexp(t, `^dlc +\d.* of QAIRT 2\.(?s:.*)part +model: (?s:.*)\ngraph +`+regexp.QuoteMeta(filepath.Base(graph))+`#[0-9a-f]{8}: \d+ inputs, \d+ outputs\n$`, ok(t, "inspect", file+".dlc").out)
+		info, err := os.Stat(file + ".dlc")
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "as binaries are")
 	}
 	require.Regexp(t, `(?m)^c0.body@T16,S64: `, out)
 	require.Regexp(t, `(?m)^expert0@R4: `, out)

@@ -1,16 +1,17 @@
 package cli
 
 import (
-	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"estream/lower/qnn/find"
 	"estream/lower/qnn/native"
@@ -20,13 +21,14 @@ import (
 type compiledInfo struct {
 	Kind   string          `json:"kind"` // context binary or DLC
 	Bytes  int64           `json:"bytes"`
-	SDK    string          `json:"sdk"`    // the QAIRT that made it
-	For    string          `json:"for"`    // of a context binary: the chip
-	Core   string          `json:"core"`   // of a context binary: the version of the core API
-	Tool   string          `json:"tool"`   // of a DLC: what made it
-	Made   string          `json:"made"`   // of a DLC: when
-	Graphs []compiledGraph `json:"graphs"` // of a context binary
-	Parts  []compiledPart  `json:"parts"`  // of a DLC
+	SDK    string          `json:"sdk"`  // the QAIRT that made it
+	For    string          `json:"for"`  // of a context binary: the chip
+	Core   string          `json:"core"` // of a context binary: the version of the core API
+	Tool   string          `json:"tool"` // of a DLC: what made it
+	Made   string          `json:"made"` // of a DLC: when
+	Graphs []compiledGraph `json:"graphs"`
+	Parts  []compiledPart  `json:"parts"`            // of a DLC
+	Unread string          `json:"unread,omitempty"` // of a DLC: why its graphs are not shown
 }
 
 type compiledGraph struct {
@@ -48,7 +50,7 @@ type compiledPart struct {
 
 // inspectCompiled shows a file that is a context binary of QNN's or a DLC, its
 // tensors too if all is set; false if it is neither.
-func (a *App) inspectCompiled(ctx context.Context, path string, asJSON, all bool) (bool, error) {
+func (a *App) inspectCompiled(ctx context.Context, path string, f *pflag.FlagSet, asJSON, all bool) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false, nil
 	}
@@ -58,7 +60,13 @@ func (a *App) inspectCompiled(ctx context.Context, path string, asJSON, all bool
 		return true, fmt.Errorf("%s: %w", path, err)
 	case x == nil:
 		return false, nil
-	case asJSON:
+	}
+	for _, name := range []string{"ir", "legal", "graph", "html"} {
+		if f.Changed(name) {
+			return true, usagef("--%s is of packages, and %s is a %s: leave it out", name, path, x.Kind)
+		}
+	}
+	if asJSON {
 		return true, a.printJSON(x)
 	}
 	a.printCompiled(x, all)
@@ -100,7 +108,7 @@ func readCompiled(ctx context.Context, path string) (*compiledInfo, error) {
 // readContext has the vendor's library read a binary in a process of its own, since it
 // may crash on a damaged one.
 func readContext(ctx context.Context, binary []byte) (*compiledInfo, error) {
-	set, err := find.Here().Search("")
+	set, err := find.Here().SearchFor("", "system")
 	if err != nil {
 		return nil, fmt.Errorf("a context binary, which QNN's own library reads: %w", err)
 	}
@@ -113,17 +121,22 @@ func readContext(ctx context.Context, binary []byte) (*compiledInfo, error) {
 		return nil, fmt.Errorf("it is damaged, or of a later QAIRT: %w", err)
 	}
 	m := r.Metadata
-	x := &compiledInfo{Kind: "context binary", Bytes: int64(len(binary)), SDK: strings.TrimPrefix(m.BuildID, "v"), Core: m.Core.String(), Graphs: []compiledGraph{}}
+	x := &compiledInfo{Kind: "context binary", Bytes: int64(len(binary)), SDK: strings.TrimPrefix(m.BuildID, "v"), Core: m.Core.String(), Graphs: graphsOf(m.Graphs)}
 	x.For = fmt.Sprintf("backend %d", m.Backend)
 	if chip, ok := find.ByModel(m.SoC); ok {
 		x.For = chip.String()
 	} else if m.SoC != 0 {
 		x.For = fmt.Sprintf("chip %d", m.SoC)
 	}
-	for _, g := range m.Graphs {
-		x.Graphs = append(x.Graphs, compiledGraph{g.Graph, tensorsOf(g.In), tensorsOf(g.Out)})
-	}
 	return x, nil
+}
+
+func graphsOf(list []native.Signature) []compiledGraph {
+	out := []compiledGraph{}
+	for _, g := range list {
+		out = append(out, compiledGraph{g.Graph, tensorsOf(g.In), tensorsOf(g.Out)})
+	}
+	return out
 }
 
 func tensorsOf(ports []native.Port) []compiledTensor {
@@ -134,69 +147,22 @@ func tensorsOf(ports []native.Port) []compiledTensor {
 	return out
 }
 
-// readDLC reads the archive that a DLC is; nil for another archive.
-func readDLC(f io.ReaderAt, size int64) (*compiledInfo, error) {
-	z, err := zip.NewReader(f, size)
-	if err != nil {
-		return nil, fmt.Errorf("a DLC, or another archive, that is cut or damaged: %w", err)
-	}
-	x := &compiledInfo{Kind: "DLC", Bytes: size}
-	known := false
-	for _, e := range z.File {
-		x.Parts = append(x.Parts, compiledPart{e.Name, int64(e.UncompressedSize64)})
-		if strings.HasPrefix(e.Name, "dlc.metadata") {
-			known = true
-			if err := x.metadata(e); err != nil {
-				return nil, fmt.Errorf("%s: %w", e.Name, err)
-			}
-		}
-	}
-	if !known {
-		return nil, nil
-	}
-	return x, nil
-}
-
-func (x *compiledInfo) metadata(e *zip.File) error {
-	const most = 1 << 20
-	r, err := e.Open()
-	if err != nil {
-		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, most))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return err
-	}
-	var m struct {
-		Header struct {
-			Timestamp string `json:"timestamp"`
-		} `json:"header"`
-		Made []struct {
-			Command struct {
-				Tool    string `json:"tool"`
-				Version string `json:"converterVersion"`
-			} `json:"converterCommand"`
-		} `json:"dlcGenerationInfo"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return err
-	}
-	x.Made = m.Header.Timestamp
-	if len(m.Made) > 0 {
-		x.Tool, x.SDK = m.Made[0].Command.Tool, m.Made[0].Command.Version
-	}
-	return nil
-}
-
 func (a *App) printCompiled(x *compiledInfo, all bool) {
 	p := a.print
 	if x.Kind == "DLC" {
-		p("dlc       %s, by %s of QAIRT %s, %s", formatSize(x.Bytes), x.Tool, x.SDK, x.Made)
+		made := ""
+		if x.Made != "" {
+			made = ", " + x.Made
+		}
+		p("dlc       %s, by %s of QAIRT %s%s", formatSize(x.Bytes), cmp.Or(x.Tool, "an unnamed tool"), cmp.Or(x.SDK, "unknown"), made)
 	} else {
 		p("binary    %s, for %s, by QAIRT %s, core API %s", formatSize(x.Bytes), x.For, x.SDK, x.Core)
 	}
 	for _, part := range x.Parts {
 		p("part      %s: %s", part.Name, formatSize(part.Bytes))
+	}
+	if x.Unread != "" {
+		p("graphs    not shown: %s", x.Unread)
 	}
 	for _, g := range x.Graphs {
 		p("graph     %s: %d inputs, %d outputs", g.Name, len(g.Inputs), len(g.Outputs))

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"estream/runtime"
@@ -19,7 +21,7 @@ func (a *App) noteUnused(dir string, u *runtime.Unused, r *routing) {
 	case len(u.Sizes) == 0 && u.Tapped:
 		a.note("note: %s is left, and its graphs are compiled at this start: values within them are looked at", u.File)
 	default:
-		a.note("note: %s is left, and its graphs are compiled at each start: %s: to make it anew: %s", u.File, whyUnused(u, r), prepareAgain(dir, u.Arch))
+		a.note("note: %s is left, and its graphs are compiled at each start: %s: to make it anew: %s", u.File, whyUnused(u, r), prepareAgain(dir, cmp.Or(u.Device, u.Arch)))
 	}
 }
 
@@ -27,14 +29,14 @@ func (a *App) noteUnused(dir string, u *runtime.Unused, r *routing) {
 func whyUnused(u *runtime.Unused, r *routing) string {
 	var why []string
 	for _, s := range u.Sizes {
-		sizes := map[string]string{"T": "tokens", "S": "tokens before them", "R": "rows of an expert", "G": "experts of a launch", "L": "rows of the head"}[s.Of]
+		sizes := map[string]string{"T": "tokens", "S": "tokens before them", "R": "rows of an expert", "G": "experts of a launch", "L": "rows of the head"}[s.Symbol]
 		from := ""
 		switch {
-		case s.Of == "L":
+		case s.Symbol == "L":
 			from = fmt.Sprintf(" (%s=%s)", qnnHead, cmp.Or(os.Getenv(qnnHead), "host"))
-		case (s.Of == "R" || s.Of == "G") && r.calibrated():
+		case (s.Symbol == "R" || s.Symbol == "G") && r.calibrated():
 			from = " (by the package's calibration)"
-		case s.Of == "R" || s.Of == "G":
+		case s.Symbol == "R" || s.Symbol == "G":
 			from = " (without a calibration)"
 		}
 		why = append(why, fmt.Sprintf("it is for %s %s, this run has %s%s", sizes, cmp.Or(s.Made, "none"), cmp.Or(s.Now, "none"), from))
@@ -49,7 +51,27 @@ func whyUnused(u *runtime.Unused, r *routing) string {
 func prepareAgain(dir, arch string) string {
 	with := ""
 	if at := os.Getenv(qnnHead); at != "" {
-		with = qnnHead + "=" + at + " "
+		with = qnnHead + "=" + quoted(at) + " "
 	}
-	return fmt.Sprintf("%sestream prepare --soc %s %s", with, arch, dir)
+	return fmt.Sprintf("%sestream prepare --soc %s %s", with, quoted(arch), quoted(dir))
+}
+
+// remedied adds to an error of programs for other devices what makes those of this one.
+func remedied(err error) error {
+	var e *runtime.ArtifactsError
+	if errors.As(err, &e) {
+		return fmt.Errorf("%w: %s", err, prepareAgain(e.Dir, e.Device))
+	}
+	return err
+}
+
+// plain is a word that no shell takes for anything else.
+var plain = regexp.MustCompile(`^[A-Za-z0-9._/+-]+$`)
+
+// quoted makes one word of s for a shell, as it is where that is plain.
+func quoted(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -22,11 +22,7 @@ func (a *App) report(f runFlags, m *runtime.Model, tok *tokenizer.Tokenizer, pro
 	}
 	for i, p := range prompts[:min(len(prompts), 10)] {
 		if tok != nil {
-			text, err := tok.Decode(p)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Stdout, "prompt  %q, %d tokens\n", clip(text, 200), len(p))
+			fmt.Fprintf(a.Stdout, "prompt  %s, %d tokens\n", promptText(tok, p), len(p))
 		} else {
 			fmt.Fprintf(a.Stdout, "prompt  %d tokens\n", len(p))
 		}
@@ -68,14 +64,6 @@ func (a *App) printTop(top []candidate) {
 		}
 		fmt.Fprintf(a.Stdout, "%-7s %5.1f %%  %s\n", label, 100*c.Prob, text)
 	}
-}
-
-func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n]) + "..."
 }
 
 func runJSON(prompts [][]int32, top [][]candidate, res *runtime.Result, ttft time.Duration, peak int64) map[string]any {

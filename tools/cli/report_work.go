@@ -21,6 +21,10 @@ func (a *App) printWork(work []runtime.LayerWork) {
 			most = w
 		}
 	}
+	if all.Launches == 0 && all.HostExperts > 0 {
+		fmt.Fprintln(a.Stdout, "device  no expert ran on the device: by the calibration each costs less on the host")
+		return
+	}
 	fmt.Fprintf(a.Stdout, "device  %d launches of experts for %d rows, %.1f %% of what it computed padding, most in layer %d (%.1f %%); %d second calls, %d rows dropped, %d experts of %d rows on the host\n",
 		all.Launches, all.Rows-all.HostRows, 100*all.Padding(), most.Layer, 100*most.Padding, all.Overflow, all.Dropped, all.HostExperts, all.HostRows)
 }

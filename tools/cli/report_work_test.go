@@ -2,13 +2,49 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"estream/lower"
+	"estream/lower/lowertest"
+	"estream/lower/static"
+	"estream/passes"
 	"estream/runtime"
+	"estream/tools/cli"
 )
+
+// Where a calibration leaves every expert to the host, one line says so.
+func TestRunTellsNoWork(t *testing.T) {
+	npu := lowertest.NewNPU()
+	a := cli.Default()
+	a.Backends = []cli.Backend{{Name: "npu", New: func(lower.Backend) lower.Backend {
+		return static.New(npu, passes.Tiers{T: []int{16}, S: []int{1, 64}, R: []int{8}})
+	}}}
+	dir, tokens := filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("1,2,3,4,5,6,7,8\n"), 0o600))
+	succeeds := func(args ...string) (out, notes string) {
+		code, out, notes := runApp(a, args...)
+		require.Zero(t, code, "%v: %s", args, notes)
+		return out, notes
+	}
+	calibrated := func(launch string) (out, notes string) {
+		succeeds("calibrate", "--batch", "8", "--launch-us", launch, "--body-us", "1", "--row-us", "1", "--host-expert-us", "2", "--host-row-us", "2", "--tokens-file", tokens, dir)
+		return succeeds("run", "--tokens", "1,2,3", "--backend", "npu", dir)
+	}
+	succeeds("pack", "--encoding", "f32", "--backend", "npu", tiny, dir)
+	const none = "device  no expert ran on the device: by the calibration each costs less on the host\n"
+	out, notes := calibrated("100000")
+	require.Contains(t, out, none)
+	require.NotContains(t, out+notes, "launches of")
+	require.Positive(t, npu.Runs(), "layers' bodies")
+	out, notes = calibrated("0")
+	require.Regexp(t, `(?m)^device  [1-9]\d* launches of experts`, out)
+	require.NotContains(t, out+notes, none)
+	require.Zero(t, npu.Live(), "device memory that nobody freed")
+}
 
 // A run on a device tells what it cost each layer's experts that graphs have fixed sizes.
 func TestRunTellsWork(t *testing.T) {

@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// A stoppable is a writer whose writes are left as await leaves them, such as to a pipe
-// that nobody reads.
+// A stoppable is a writer that gives up a blocked write, such as to a pipe nobody reads,
+// grace after stop is closed. The write goes on in a goroutine that only ends with the
+// program.
 type stoppable struct {
 	io.Writer
 	stop <-chan struct{}

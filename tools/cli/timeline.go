@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"estream/tools/trace"
@@ -14,12 +15,12 @@ type timeline struct {
 }
 
 // newTimeline begins the file; nil where path is empty. It may not lie in a package.
-func newTimeline(path string, pkgs ...string) (*timeline, error) {
-	out, err := newOutput("trace", path, pkgs...)
+func newTimeline(ctx context.Context, path string, pkgs ...string) (*timeline, error) {
+	out, err := newOutput(ctx, "trace", path, pkgs...)
 	if out == nil || err != nil {
 		return nil, err
 	}
-	return &timeline{out, trace.NewWriter(out.f)}, nil
+	return &timeline{out, trace.NewWriter(out)}, nil
 }
 
 // writer is what takes events, nil where there is no file.

@@ -75,7 +75,7 @@ and a colour for each layer; --layers draws a part of the run.`,
 
 // traceFile shows a trace that was written before.
 func (a *App) traceFile(ctx context.Context, f traceFlags, path string) error {
-	outs, err := f.open(nil)
+	outs, err := f.open(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *App) traceFile(ctx context.Context, f traceFlags, path string) error {
 // traceRun runs a prompt; its trace is in a file, so that it takes no memory of the
 // run's.
 func (a *App) traceRun(ctx context.Context, f traceFlags, args []string) error {
-	outs, err := f.open(args[:1])
+	outs, err := f.open(ctx, args[:1])
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ type traceOutput struct {
 type traceOutputs []traceOutput
 
 // open begins the files that are asked for.
-func (f traceFlags) open(pkgs []string) (outs traceOutputs, err error) {
+func (f traceFlags) open(ctx context.Context, pkgs []string) (outs traceOutputs, err error) {
 	if f.waits < 0 {
 		return nil, usagef("--waits=%d: want 0 or more", f.waits)
 	}
@@ -207,7 +207,7 @@ func (f traceFlags) open(pkgs []string) (outs traceOutputs, err error) {
 			outs.discard()
 			return nil, usagef("--output %s: name a file that ends in .svg or .json", path)
 		}
-		out, err := newOutput("output", path, pkgs...)
+		out, err := newOutput(ctx, "output", path, pkgs...)
 		if err != nil {
 			outs.discard()
 			return nil, err
@@ -233,12 +233,12 @@ func (outs traceOutputs) discard() {
 // write writes the timeline as the file's name says.
 func (o traceOutput) write(t *trace.Timeline, in io.ReadSeeker, title string, from, to time.Duration) error {
 	if o.svg {
-		w := bufio.NewWriter(o.f)
+		w := bufio.NewWriter(o)
 		return errors.Join(t.SVG(w, title, from, to), w.Flush())
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err := io.Copy(o.f, in)
+	_, err := io.Copy(o, in)
 	return err
 }

@@ -19,7 +19,7 @@ func until[T any](ctx context.Context, f func() (T, error)) (value T, err error)
 	return await(ctx.Done(), f)
 }
 
-// await is until for what is begun even if stop is closed already.
+// await is until on a channel: f begins even if stop is closed.
 func await[T any](stop <-chan struct{}, f func() (T, error)) (value T, err error) {
 	type result struct {
 		value T

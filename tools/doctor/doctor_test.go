@@ -145,7 +145,7 @@ func phone() (env, files map[string]string) {
 	const lib = "/data/local/tmp/estream/lib"
 	env = map[string]string{"ro.soc.model": "SM8750", "ro.soc.manufacturer": "QTI", find.Variable: lib, "ADSP_LIBRARY_PATH": find.DSPPath(lib)}
 	files = map[string]string{"/dev/fastrpc-cdsp": "", "/vendor/lib64/libcdsprpc.so": ""}
-	for _, name := range []string{"Htp", "HtpPrepare", "HtpV79Stub", "HtpV79Skel"} {
+	for _, name := range []string{"Cpu", "Htp", "HtpPrepare", "HtpV79Stub", "HtpV79Skel"} {
 		files[lib+"/libQnn"+name+".so"] = findtest.Android(build51)
 	}
 	files[lib+"/libQnnSystem.so"] = findtest.Android("")
@@ -172,6 +172,7 @@ func TestPhone(t *testing.T) {
 		{"no node", func(_, files map[string]string) { delete(files, "/dev/fastrpc-cdsp") }, "missing device node: none of /dev/fastrpc-cdsp, /dev/adsprpc-smd => "},
 		{"no rpc", func(_, files map[string]string) { delete(files, "/vendor/lib64/libcdsprpc.so") }, "missing libcdsprpc.so: in no usual folder, and stubs need it => it comes with the phone's system"},
 		{"no system library", func(_, files map[string]string) { delete(files, lib+"/libQnnSystem.so") }, "missing system: no libQnnSystem.so in " + lib + " => copy it there from the same QAIRT"},
+		{"no reference", func(_, files map[string]string) { delete(files, lib+"/libQnnCpu.so") }, "missing cpu: no libQnnCpu.so in " + lib + " => push those of an SDK that has it with estream device push --libraries FOLDER"},
 		{"the GNU system's", func(_, files map[string]string) { files[lib+"/libQnnHtpPrepare.so"] = findtest.Linux(build51) }, "is for linux/amd64, and this is android/arm64"},
 		{"an unknown chip", func(env, _ map[string]string) { env["ro.soc.model"] = "SM0000" }, "missing chip: ro.soc.model says SM0000"},
 		{"no libraries", func(env, files map[string]string) { env[find.Variable] = "/none" }, "missing libraries: no library of QNN in /none => push them with estream device push --libraries FOLDER"},
@@ -188,10 +189,42 @@ func TestPhone(t *testing.T) {
 		if c.want == "" {
 			require.Empty(t, ill, c.name)
 			require.Equal(t, 69, r.SoC.Model)
-			require.Len(t, r.Libraries, 5)
+			require.Len(t, r.Libraries, 6)
 			continue
 		}
 		require.Contains(t, ill, c.want, c.name)
+	}
+}
+
+// Each backend's library is that of the newest folder which has it.
+func TestBackendsApart(t *testing.T) {
+	const cpu, htp = "/c/estream/qnn/2.3.0/onnxruntime_qnn", "/c/estream/qnn/2.7.0/onnxruntime_qnn"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"two folders", map[string]string{htp + "/libQnnHtp.so": build51, cpu + "/libQnnCpu.so": build47},
+			[]string{"ok libraries: " + htp + ", from tools/qnn-libs => ", "ok cpu: " + cpu + "/libQnnCpu.so, QAIRT 2.47.0.260601114230 => "}},
+		{"the newer without HTP", map[string]string{htp + "/libQnnCpu.so": build51, cpu + "/libQnnHtp.so": build47},
+			[]string{"ok libraries: " + cpu + ", ", "ok cpu: " + htp + "/libQnnCpu.so, QAIRT 2.51.0.260929181845 => "}},
+		{"one folder", map[string]string{cpu + "/libQnnHtp.so": build47, cpu + "/libQnnCpu.so": build47},
+			[]string{"ok libraries: " + cpu + ", ", "ok cpu: libQnnCpu.so, QAIRT 2.47.0.260601114230 => "}},
+		{"the CPU's alone", map[string]string{cpu + "/libQnnCpu.so": build47},
+			[]string{"ok libraries: " + cpu + ", ", "ok cpu: libQnnCpu.so, ", "missing htp: no libQnnHtp.so in " + cpu + " => copy it there"}},
+		{"none for the CPU", map[string]string{htp + "/libQnnHtp.so": build51},
+			[]string{"ok libraries: " + htp + ", ", "missing cpu: no libQnnCpu.so in " + htp + " => install QAIRT 2.47, the last whose wheel has it, with tools/qnn-libs 2.3.0\n"}},
+	} {
+		for path, build := range c.files {
+			c.files[path] = findtest.Linux(build)
+		}
+		o := options(t, "linux/amd64", nil, c.files)
+		o.System.Cache = "/c"
+		got := said(Examine(ctx, o), "qnn")
+		for _, want := range c.want {
+			require.Contains(t, got, want, c.name)
+		}
+		require.Equal(t, 1, strings.Count(got, " cpu: "), "%s: %s", c.name, got)
 	}
 }
 

@@ -17,8 +17,11 @@ func (r *Report) qnn(ctx context.Context, o Options) {
 	} else {
 		r.add(area, "in this build", OK, "yes", "")
 	}
-	set, err := o.System.Search(o.Libraries)
+	set, err := o.System.SearchFor(o.Libraries, "htp")
 	var absent *find.Absent
+	if errors.As(err, &absent) {
+		set, err = o.System.Search(o.Libraries) // others may be there
+	}
 	switch {
 	case errors.As(err, &absent):
 		r.add(area, "libraries", Missing, absent.What(), absent.Remedy)
@@ -30,7 +33,8 @@ func (r *Report) qnn(ctx context.Context, o Options) {
 		r.Folder, r.Libraries = set.Path, set.Libraries
 		r.add(area, "libraries", OK, set.Path+", from "+set.Why, "")
 		r.versions(o.System, set)
-		r.load(ctx, o, set)
+		r.load(ctx, o, "htp", set)
+		r.load(ctx, o, "cpu", r.cpu(o, set))
 	}
 	r.htp(o, set)
 }
@@ -79,21 +83,40 @@ func (r *Report) versions(s find.System, set *find.Set) {
 	}
 }
 
-// load loads each backend in a process of its own.
-func (r *Report) load(ctx context.Context, o Options, set *find.Set) {
-	if len(o.Child.Command) == 0 || o.Built != nil {
+// cpu returns the libraries that qnn-cpu is of, and tells of one that is not of set.
+func (r *Report) cpu(o Options, set *find.Set) *find.Set {
+	if _, ok := set.Backend("cpu"); ok {
+		return set
+	}
+	other, err := o.System.SearchFor(o.Libraries, "cpu")
+	if err != nil {
+		what, remedy := err.Error(), "name another folder with "+find.Variable
+		if absent := new(find.Absent); errors.As(err, &absent) {
+			what, remedy = absent.What(), absent.Remedy
+		}
+		r.add("qnn", "cpu", Missing, what, remedy)
+		return set
+	}
+	l, _ := other.Backend("cpu")
+	b, err := l.Build()
+	if err = errors.Join(l.Misfit(o.System), err); err != nil {
+		r.add("qnn", "cpu", Wrong, l.Path, err.Error())
+		return set
+	}
+	r.add("qnn", "cpu", OK, fmt.Sprintf("%s, QAIRT %s", l.Path, b), "")
+	return other
+}
+
+// load loads the library of a backend, if set has one, in a process of its own.
+func (r *Report) load(ctx context.Context, o Options, name string, set *find.Set) {
+	l, ok := set.Backend(name)
+	if !ok || len(o.Child.Command) == 0 || o.Built != nil {
 		return
 	}
-	for _, name := range []string{"cpu", "htp"} {
-		l, ok := set.Backend(name)
-		if !ok {
-			continue
-		}
-		result, err := o.Child.Run(ctx, &native.Job{Library: l.Path})
-		if err != nil {
-			r.add("qnn", "loading "+name, Wrong, err.Error(), "keep the folders of the wheel or SDK side by side as they were: ldd "+l.Path+" tells what is missing")
-			continue
-		}
-		r.add("qnn", "loading "+name, OK, "it starts, and calls itself "+result.BuildID, "")
+	result, err := o.Child.Run(ctx, &native.Job{Library: l.Path})
+	if err != nil {
+		r.add("qnn", "loading "+name, Wrong, err.Error(), "keep the folders of the wheel or SDK side by side as they were: ldd "+l.Path+" tells what is missing")
+		return
 	}
+	r.add("qnn", "loading "+name, OK, "it starts, and calls itself "+result.BuildID, "")
 }

@@ -17,7 +17,7 @@ func TestOutlook(t *testing.T) {
 		s, dir := packed(t, family, "f32")
 		m, err := runtime.Open(t.Context(), dir, runtime.Options{Host: s.Host, Ops: s.Ops})
 		require.NoError(t, err)
-		plan, err := m.PlanAs(64, runtime.Shape{}, 0)
+		plan, err := m.PlanAs(t.Context(), 64, runtime.Shape{}, 0)
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
 

@@ -62,6 +62,9 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 			return nil, fmt.Errorf("package %s: %w", dir, err)
 		}
 		info, err := os.Stat(filepath.Join(fresh, name))
+		if err == nil {
+			err = os.Chmod(filepath.Join(fresh, name), readable) // whatever wrote it chose
+		}
 		if err != nil {
 			return nil, err
 		}

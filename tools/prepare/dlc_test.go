@@ -41,7 +41,7 @@ func TestDescribe(t *testing.T) {
 			return errors.New("no room")
 		}
 		require.Equal(t, npu.Packings()[0].Name, p.Name)
-		return os.WriteFile(path, []byte(text+" "+g.Name), 0o666)
+		return os.WriteFile(path, []byte(text+" "+g.Name), 0o600)
 	}
 	made, err := prepare.Describe(t.Context(), dir, to, npu, write, o)
 	require.NoError(t, err)
@@ -63,6 +63,9 @@ func TestDescribe(t *testing.T) {
 		is, err := os.ReadFile(m.File)
 		require.NoError(t, err)
 		require.Equal(t, "first "+m.Graph, string(is))
+		info, err := os.Stat(m.File)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "whatever mode it was written with")
 	}
 	_, err = prepare.Describe(t.Context(), dir, dir, npu, write, o)
 	require.EqualError(t, err, dir+" is a package: name another folder for DLCs")

@@ -105,6 +105,9 @@ func keep(pkg *layout.Package, made []layout.Artifact, files []file) error {
 	return nil
 }
 
+// readable is the mode of what is made: other users run packages too.
+const readable = 0o644
+
 // replace writes a file that is as it was or whole at each moment.
 func replace(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
@@ -116,7 +119,6 @@ func replace(path string, data []byte) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	const readable = 0o644
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Chmod(readable), f.Sync(), f.Close()); err != nil {
 		return err

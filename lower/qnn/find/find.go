@@ -6,10 +6,6 @@
 package find
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,81 +98,6 @@ func (s *Set) Archs(k Kind) (archs []int) {
 	}
 	slices.Sort(archs)
 	return slices.Compact(archs)
-}
-
-// Search returns the libraries that are to be used: those of the folder that the
-// caller names, of the one that Variable names, or of the first folder of the
-// user's caches, the vendor's SDK and the system that has some. A folder that is
-// named is the only one that counts. Where there are none the error wraps
-// fs.ErrNotExist and lists what was tried.
-func (s System) Search(named string) (*Set, error) {
-	var tried []Folder
-	for _, f := range s.Folders(named) {
-		libraries, err := s.Libraries(f.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s, from %s: %w", f.Path, f.Why, err)
-		}
-		if slices.ContainsFunc(libraries, func(l Library) bool { return l.Kind == Backend && l.Misfit(s) == nil }) {
-			return &Set{f, libraries, tried}, nil
-		}
-		tried = append(tried, f)
-	}
-	return nil, s.none(named, tried)
-}
-
-// An Absent is that there are no libraries. It is an fs.ErrNotExist.
-type Absent struct {
-	Named  string // the folder that was named, "" if none was
-	Tried  []Folder
-	Remedy string
-}
-
-func (a *Absent) Error() string { return a.What() + ": " + a.Remedy }
-
-// What is the error without its remedy.
-func (a *Absent) What() string {
-	if a.Named != "" {
-		return "no library of QNN in " + a.Named
-	}
-	return fmt.Sprintf("no library of QNN in any of %d folders, from %s to %s", len(a.Tried), a.Tried[0].Path, a.Tried[len(a.Tried)-1].Path)
-}
-
-// Unwrap says what kind of error it is.
-func (a *Absent) Unwrap() error { return fs.ErrNotExist }
-
-// none tells why no folder will do.
-func (s System) none(named string, tried []Folder) error {
-	a := &Absent{Named: cmp.Or(named, s.Env(Variable)), Tried: tried}
-	if a.Named != "" {
-		if err := s.misfit(tried); err != nil {
-			return fmt.Errorf("libraries of QNN in %s: %w", a.Named, err)
-		}
-	}
-	a.Remedy = "install some with tools/qnn-libs, or name their folder with " + Variable
-	switch {
-	case s.OS == "android":
-		a.Remedy = "push them with estream device push --libraries FOLDER"
-	case a.Named != "":
-		a.Remedy = "name the folder that has " + s.FileName("QnnSystem") + ", or " + a.Remedy
-	}
-	return a
-}
-
-// misfit returns why a backend in one of the folders cannot be used here, nil if
-// there is no backend.
-func (s System) misfit(folders []Folder) error {
-	for _, f := range folders {
-		libraries, err := s.Libraries(f.Path)
-		if err != nil {
-			continue
-		}
-		for _, l := range libraries {
-			if err := l.Misfit(s); l.Kind == Backend && err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // FileName is what the system calls the file of a library, such as QnnHtp.

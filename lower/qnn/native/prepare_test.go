@@ -1,7 +1,6 @@
 package native
 
 import (
-	"archive/zip"
 	"context"
 	"math/rand/v2"
 	"path/filepath"
@@ -140,24 +139,6 @@ func TestChildMisbehaves(t *testing.T) {
 	c.Command[len(c.Command)-1] = "abort"
 	_, err = c.Run(t.Context(), &Job{})
 	require.ErrorContains(t, err, "graph g: graphFinalize: the process that prepared it died: exit status 2; it printed: SIGABRT: abort")
-}
-
-func TestDLC(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "expert.dlc")
-	job := &Job{
-		Library: library(t, "libQnnIr.so"), Options: GraphOptions{DLC: path},
-		Graphs: []Desc{*expert("expert", Float32, rows, hidden, ffn)},
-	}
-	_, err := job.Run()
-	require.NoError(t, err)
-	z, err := zip.OpenReader(path)
-	require.NoError(t, err)
-	defer z.Close()
-	var names []string
-	for _, f := range z.File {
-		names = append(names, f.Name)
-	}
-	require.Subset(t, names, []string{"model", "model.params"})
 }
 
 func TestMetadataOfOtherBytes(t *testing.T) {

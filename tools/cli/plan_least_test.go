@@ -34,7 +34,7 @@ func TestPlanLeast(t *testing.T) {
 	require.NotNil(t, told, said)
 	least, err := strconv.ParseFloat(told[1], 64)
 	require.NoError(t, err)
-	budget := strconv.FormatFloat(least+2, 'f', 1, 64) + "MiB"
+	budget := strconv.FormatFloat(least+8, 'f', 1, 64) + "MiB"
 	for _, tokens := range []string{"256-8192*2", "8192", "4096,8192", "8192,256"} {
 		out, said := slow("--tokens", tokens, "--memory", budget)
 		require.Empty(t, said, tokens)

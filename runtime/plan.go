@@ -165,7 +165,7 @@ func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
 }
 
 const (
-	spans     = 1 << 19 // of pages that the heap has more, some runs later, than it grew by
+	spans     = 1 << 20 // of pages that the heap has more, some runs later, than it grew by, and of code that runs first
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )

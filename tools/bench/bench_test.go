@@ -70,6 +70,15 @@ func results(t testing.TB, o Options) []*Result {
 	return out
 }
 
+// TestPlanned: the peak is of all runs, and so is the plan beside it; the shape is of the last.
+func TestPlanned(t *testing.T) {
+	var r Result
+	for _, bytes := range []int64{5, 9, 7} {
+		r.planned(runtime.Plan{Readers: int(bytes), Parts: []runtime.Part{{Name: "program", Bytes: bytes - 1}, {Name: "pins", Bytes: 1}}})
+	}
+	require.Equal(t, []int64{9, 7, 1}, []int64{r.PlanBytes, int64(r.Q), r.ResidentBytes})
+}
+
 // A test for each number of threads and length of prompt, with the model's sizes.
 func TestRun(t *testing.T) {
 	o := tiny(t)

@@ -26,17 +26,11 @@ func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 	r := &Result{
 		BuildCommit: revision(), CPUInfo: cpuInfo(), Backends: s.backends,
 		ModelFilename: s.pkg, ModelSize: modelSize(m), ModelParams: params,
-		Batch: tokens, Microbatch: plan.Chunk, Threads: s.threads, Settings: settings(k, v), Prompt: tokens,
+		Batch: tokens, Threads: s.threads, Settings: settings(k, v), Prompt: tokens,
 		TestTime: time.Now().UTC().Format("2006-01-02T15:04:05Z"),
-		Kernels:  kernels(s.Host.Kernels), Schedule: plan.Schedule.String(), Seed: s.Seed,
-		Q: plan.Readers, B: plan.Geometry.Banks, G: plan.Geometry.Group,
-		ArenaBytes: plan.Geometry.Bytes(), PlanBytes: plan.Bytes(),
+		Kernels:  kernels(s.Host.Kernels), Seed: s.Seed,
 	}
-	for _, p := range plan.Parts {
-		if p.Name == "pins" {
-			r.ResidentBytes = p.Bytes
-		}
-	}
+	r.planned(plan)
 	encoding := "exact"
 	for _, kv := range man.Policy {
 		if kv.Key == "encoding" {
@@ -45,6 +39,19 @@ func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 	}
 	r.ModelType = fmt.Sprintf("%s %s %s", man.Family, billions(r.ModelParams), encoding)
 	return r, nil
+}
+
+// planned tells how a run is, or was. The most that any run planned stands beside the
+// peak, which is of all runs: a later one has what the process grew by in its plan.
+func (r *Result) planned(p runtime.Plan) {
+	r.Schedule, r.Q, r.B, r.G = p.Schedule.String(), p.Readers, p.Geometry.Banks, p.Geometry.Group
+	r.Microbatch, r.ArenaBytes, r.ResidentBytes = p.Chunk, p.Geometry.Bytes(), 0
+	for _, part := range p.Parts {
+		if part.Name == "pins" {
+			r.ResidentBytes = part.Bytes
+		}
+	}
+	r.PlanBytes = max(r.PlanBytes, p.Bytes())
 }
 
 // params is how many parameters the census counts.

@@ -23,6 +23,7 @@ type tally struct {
 
 func (t *tally) add(res *runtime.Result, used energy.Reading, busy map[string]time.Duration, apart apartTimes) {
 	s := res.Stats
+	t.planned(res.Plan)
 	t.SamplesNS = append(t.SamplesNS, s.Total.Nanoseconds())
 	t.SamplesTS = append(t.SamplesTS, float64(t.Prompt)/s.Total.Seconds())
 	t.read += float64(s.Busy)

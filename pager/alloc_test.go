@@ -3,6 +3,7 @@ package pager_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"estream/pager"
 	"estream/pager/pagertest"
@@ -46,6 +47,38 @@ func TestGroupsDoNotAllocate(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(2000, func() { take(t, s) }); n > 0 {
 		t.Errorf("%v allocations for each group", n)
+	}
+}
+
+// TestReadsDoNotAllocate: a read of a real file, past the page cache, through it, or held up by a rate.
+func TestReadsDoNotAllocate(t *testing.T) {
+	const n = 16 << 10
+	f := onDisk(t, pagertest.NewMem("f", make([]byte, 2*n), 1))
+	mem, free, err := pager.Pages(2 * n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free()
+	for _, at := range []int{0, 1} { // of a page: only the first can be read directly
+		for _, limited := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) { // a rate takes no time
+				src, p, ctx := pager.Source(f), mem[at:][:n], t.Context()
+				if limited {
+					rate, err := pager.NewRate(1e6, 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					src = pager.Limit(f, rate)
+				}
+				if got := testing.AllocsPerRun(2000, func() {
+					if err := src.ReadAt(ctx, p, n); err != nil {
+						t.Fatal(err)
+					}
+				}); got > 0 {
+					t.Errorf("to byte %d of a page, limited %v: %v allocations for each read, want none", at, limited, got)
+				}
+			})
+		}
 	}
 }
 

@@ -1,17 +1,22 @@
 package pager
 
 import (
-	"fmt"
 	"os"
-	"syscall"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// A descriptor reads by pread(2) itself: os.File would go on after a short read at an offset that direct I/O refuses.
+// A descriptor reads by pread(2) itself: os.File would go on after a short read at an offset that direct I/O refuses, and
+// its RawConn allocates. The file is open while users are left: its number is nobody else's as long as one is given to the
+// system, and Close does not wait for a disk that hangs.
 type descriptor struct {
 	f  *os.File
-	rc syscall.RawConn
+	fd int // f's
+
+	mu     sync.Mutex
+	users  int // calls in flight, and one until Close
+	closed bool
 }
 
 func openPlain(path string) (handle, error) {
@@ -20,7 +25,7 @@ func openPlain(path string) (handle, error) {
 		return nil, err
 	}
 	// No read-ahead: it would fill the page cache past the ranges that drop is told of.
-	_ = d.rc.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), 0, 0, unix.FADV_RANDOM) })
+	_ = unix.Fadvise(d.fd, 0, 0, unix.FADV_RANDOM)
 	return d, nil
 }
 
@@ -37,28 +42,56 @@ func openDescriptor(path string, flag int) (*descriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, err := f.SyscallConn()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &descriptor{f, rc}, nil
+	return &descriptor{f: f, fd: int(f.Fd()), users: 1}, nil
 }
 
-// pread keeps the descriptor open while it runs (Control does), and lets others run beside it (Read would not).
-func (d *descriptor) pread(p []byte, off int64) (n int, err error) {
-	closed := d.rc.Control(func(fd uintptr) { n, err = unix.Pread(int(fd), p, off) })
-	if closed != nil {
-		return 0, fmt.Errorf("%w: %w", closed, os.ErrClosed)
+func (d *descriptor) pread(p []byte, off int64) (int, error) {
+	if !d.use() {
+		return 0, os.ErrClosed
 	}
+	defer d.leave()
+	n, err := unix.Pread(d.fd, p, off)
 	return max(n, 0), err
 }
 
 func (d *descriptor) drop(off int64, n int) {
+	if !d.use() {
+		return
+	}
+	defer d.leave()
 	page := int64(os.Getpagesize())
 	from := off &^ (page - 1)
 	to := (off + int64(n) + page - 1) &^ (page - 1)
-	_ = d.rc.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), from, to-from, unix.FADV_DONTNEED) })
+	_ = unix.Fadvise(d.fd, from, to-from, unix.FADV_DONTNEED)
 }
 
-func (d *descriptor) Close() error { return d.f.Close() }
+// use makes the caller a user, who has to leave; false after Close.
+func (d *descriptor) use() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.users++
+	}
+	return !d.closed
+}
+
+// leave closes the file behind the last user.
+func (d *descriptor) leave() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.users--; d.users > 0 {
+		return nil
+	}
+	return d.f.Close()
+}
+
+func (d *descriptor) Close() error {
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if closed {
+		return os.ErrClosed
+	}
+	return d.leave()
+}

@@ -17,6 +17,8 @@ type Rate struct {
 
 	mu   sync.Mutex
 	free time.Time // when the bytes asked for so far will have passed
+
+	timers sync.Pool // of *time.Timer
 }
 
 // NewRate is a rate in bytes a second, and the bytes that may pass at once after an idle time; they also make up for timers
@@ -26,6 +28,7 @@ func NewRate(bytes float64, burst int64) (*Rate, error) {
 		return nil, fmt.Errorf("a rate of %v bytes a second with a burst of %d: want at least 1, and 0", bytes, burst)
 	}
 	r := &Rate{bytes: bytes, burst: 5 * time.Millisecond}
+	r.timers.New = func() any { return time.NewTimer(0) }
 	if burst > 0 {
 		r.burst = r.takes(burst)
 	}
@@ -66,7 +69,9 @@ func (l *limited) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if left <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(left)
+	timer := l.rate.timers.Get().(*time.Timer)
+	defer l.rate.timers.Put(timer)
+	timer.Reset(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

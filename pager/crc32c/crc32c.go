@@ -3,10 +3,7 @@
 // with what computes, and each byte of an expert is checked.
 package crc32c
 
-import (
-	"encoding/binary"
-	"hash/crc32"
-)
+import "hash/crc32"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -18,16 +15,10 @@ func Checksum(data []byte) uint32 { return Update(0, data) }
 
 // Update adds data to a checksum.
 func Update(crc uint32, data []byte) uint32 {
-	n := len(data) &^ (block - 1)
-	if !wide || n < 2*block {
-		return crc32.Update(crc, table, data)
+	if n := len(data) &^ (block - 1); wide && n >= 2*block {
+		crc, data = ^fold(^crc, data[:n]), data[n:] // the register is the complement
 	}
-	var rest [block]byte
-	copy(rest[:], data)
-	binary.LittleEndian.PutUint32(rest[:], binary.LittleEndian.Uint32(rest[:])^^crc)
-	fold(&rest, data[block:n])
-	// rest stands for all before data[n:], with nothing before it: of a register of zeros.
-	return crc32.Update(crc32.Update(^uint32(0), table, rest[:]), table, data[n:])
+	return crc32.Update(crc, table, data)
 }
 
 // A Sum is the checksum of what was written to it.

@@ -23,6 +23,13 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+func TestChecksumDoesNotAllocate(t *testing.T) {
+	data := make([]byte, 6*block+1)
+	if n := testing.AllocsPerRun(100, func() { Checksum(data) }); n > 0 {
+		t.Errorf("%d bytes: %v allocations, want none", len(data), n)
+	}
+}
+
 func FuzzUpdate(f *testing.F) {
 	f.Add(uint32(0), make([]byte, 3*block))
 	f.Fuzz(func(t *testing.T, crc uint32, p []byte) {

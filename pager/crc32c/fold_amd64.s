@@ -11,29 +11,41 @@ GLOBL by2048<>(SB), RODATA|NOPTR, $16
 	VPCLMULQDQ $0x11, Z8, z, z  \
 	VPTERNLOGQ $0x96, off(SI), Z9, z
 
-// func fold(rest *[256]byte, data []byte)
-TEXT ·fold(SB), NOSPLIT, $0-32
-	MOVQ rest+0(FP), DI
+// func fold(register uint32, data []byte) uint32
+TEXT ·fold(SB), 0, $256-36
+	MOVL register+0(FP), AX
 	MOVQ data_base+8(FP), SI
 	MOVQ data_len+16(FP), CX
 	VBROADCASTI32X4 by2048<>(SB), Z8
-	VMOVDQU64 (DI), Z0
-	VMOVDQU64 64(DI), Z1
-	VMOVDQU64 128(DI), Z2
-	VMOVDQU64 192(DI), Z3
+	VMOVD AX, X9 // and zeros
+	VPXORQ (SI), Z9, Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	VMOVDQU64 192(SI), Z3
 
 loop:
+	ADDQ $256, SI
+	SUBQ $256, CX
+	JZ   rest
 	step(Z0, 0)
 	step(Z1, 64)
 	step(Z2, 128)
 	step(Z3, 192)
-	ADDQ $256, SI
-	SUBQ $256, CX
-	JNZ  loop
+	JMP  loop
 
-	VMOVDQU64 Z0, (DI)
-	VMOVDQU64 Z1, 64(DI)
-	VMOVDQU64 Z2, 128(DI)
-	VMOVDQU64 Z3, 192(DI)
+	// 256 bytes are left that have the remainder of all.
+rest:
+	VMOVDQU64 Z0, (SP)
+	VMOVDQU64 Z1, 64(SP)
+	VMOVDQU64 Z2, 128(SP)
+	VMOVDQU64 Z3, 192(SP)
 	VZEROUPPER
+	XORL AX, AX
+
+word:
+	CRC32Q (SP)(CX*8), AX
+	INCQ CX
+	CMPQ CX, $32
+	JB   word
+	MOVL AX, ret+32(FP)
 	RET

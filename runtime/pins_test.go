@@ -29,6 +29,19 @@ func TestPins(t *testing.T) {
 	}
 }
 
+// TestOnce keeps nothing for a run that will not come, whatever the budget.
+func TestOnce(t *testing.T) {
+	dir := packed(t, tiny, "w4")
+	b := runtime.Batch{Prompts: [][]int32{openGolden(t).ints("p33.input_ids")[0]}, Logits: runtime.All}
+	want := run(t, open(t, dir, runtime.Options{}), b)
+	m := open(t, dir, runtime.Options{Memory: 1 << 30, Once: true})
+	got := run(t, m, b)
+	requireBits(t, want.Logits, got.Logits, "once")
+	require.NotContains(t, got.Plan.String(), "pins")
+	require.Equal(t, want.Stats.Bytes, got.Stats.Bytes, "bytes read")
+	require.Equal(t, want.Stats.Bytes, run(t, m, b).Stats.Bytes, "bytes read by another run")
+}
+
 // TestPlanStays plans one batch again and again under a budget: what the runs
 // before left in memory is theirs to use again, and not the program's.
 func TestPlanStays(t *testing.T) {

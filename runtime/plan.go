@@ -147,7 +147,7 @@ func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
 			return p, err
 		}
 		if left := budget - p.Bytes(); left >= 0 && budget >= m.opened {
-			if memory > 0 {
+			if memory > 0 && !m.opt.Once {
 				p.share = m.share(left)
 				p.Parts = append(p.Parts, Part{"pins", p.share.bytes})
 			}

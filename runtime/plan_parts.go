@@ -48,7 +48,8 @@ func (m *Model) measure(p *Plan) error {
 		{"workspace", workspace},
 		{"logits", logits + head},
 		{"threads", m.threadBytes(p.Readers)},
-		{"reserve", reserve() + spans + 128*int64(p.Tokens) + 256*int64(p.Sequences)}, // ids, their order, positions, route lists
+		// Ids, their order, positions, route lists; what is made anew for each layer's call.
+		{"reserve", reserve() + spans + 128*int64(p.Tokens) + 256*int64(p.Sequences) + int64(len(m.layers))<<13},
 	}
 	if p.device > 0 {
 		p.Parts = append(p.Parts, Part{"device", p.device})

@@ -160,7 +160,7 @@ func (d *Device) Ops() []*ir.Op {
 }
 
 // Compile implements static.Device. No child prepares the graph: see Prepare.
-func (d *Device) Compile(_ context.Context, g *ir.Graph, p lower.Packing) (static.Executable, error) {
+func (d *Device) Compile(ctx context.Context, g *ir.Graph, p lower.Packing) (static.Executable, error) {
 	if err := d.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: graph %s: %w", d.name, g.Name, err)
 	}
@@ -168,6 +168,8 @@ func (d *Device) Compile(_ context.Context, g *ir.Graph, p lower.Packing) (stati
 	if err != nil {
 		return nil, fmt.Errorf("%s: graph %s: %w", d.name, g.Name, err)
 	}
+	tell(ctx, Step{Device: d.name, Doing: Compiling, Graph: g.Name})
+	defer tell(ctx, Step{})
 	made, room, err := d.build(low.desc)
 	if err != nil {
 		return nil, fmt.Errorf("%s: graph %s: %w", d.name, g.Name, err)

@@ -22,6 +22,8 @@ func (d *Device) DLC(ctx context.Context, g *ir.Graph, p lower.Packing, path str
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
+	tell(ctx, Step{Device: d.name, Doing: Writing, Graph: g.Name})
+	defer tell(ctx, Step{})
 	job := &native.Job{Library: filepath.Join(set.Path, "libQnnIr.so"), Graphs: []native.Desc{*lows[0].desc}, Options: native.GraphOptions{DLC: path}}
 	if len(d.options.Child.Command) > 0 {
 		_, err = d.options.Child.Run(ctx, job)

@@ -52,6 +52,7 @@ func (e *executable) Run(ctx context.Context, in, weights, out []lower.Buffer) e
 	if err := e.bindAll(in, weights, out); err != nil {
 		return fmt.Errorf("%s: graph %s: %w", e.device.name, e.graph.Name, err)
 	}
+	tell(ctx, Step{Device: e.device.name, Doing: Running, Graph: e.graph.Name})
 	if err := e.device.thread.do(func() error { return e.call.Execute(e.in, e.out) }); err != nil {
 		return fmt.Errorf("%s: graph %s: %w", e.device.name, e.graph.Name, err)
 	}

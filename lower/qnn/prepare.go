@@ -37,7 +37,11 @@ func (d *Device) prepare(ctx context.Context, lows []*lowered) ([]byte, error) {
 	for _, low := range lows {
 		job.Graphs = append(job.Graphs, *low.desc)
 	}
-	r, err := d.options.Child.Run(ctx, job)
+	s, child := d.compiling(at.soc, len(job.Graphs)), d.options.Child
+	child.At = s.by(ctx, job.Graphs)
+	tell(ctx, s)
+	defer tell(ctx, Step{})
+	r, err := child.Run(ctx, job)
 	if err != nil {
 		return nil, fmt.Errorf("%s: prepare %d graphs: %w", d.name, len(lows), err)
 	}

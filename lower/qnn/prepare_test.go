@@ -2,6 +2,7 @@ package qnn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -169,4 +170,38 @@ graph g
 	require.NoError(t, es[0].Close())
 	_, err = d.Load(t.Context(), []*ir.Graph{parse(t, strings.Replace(text, "limit=1", "limit=2", 1))}, qnn.Packing(), binary)
 	require.ErrorIs(t, err, lower.ErrUnsupported)
+}
+
+// Who waits is told what a device is at: each graph of those that a child compiles, of
+// which chip, and each that is run.
+func TestSteps(t *testing.T) {
+	var told []qnn.Step
+	ctx := qnn.WithSteps(t.Context(), func(s qnn.Step) { told = append(told, s) })
+	d, p := prepared(t, "v79"), qnn.Packing()
+	gs := []*ir.Graph{parse(t, productText), parse(t, strings.Replace(productText, "graph g", "graph h@R2", 1))}
+	binary, err := d.Prepare(ctx, gs, p)
+	require.NoError(t, err)
+	at := func(graph string, number int) qnn.Step {
+		return qnn.Step{Device: "qnn-htp", Doing: qnn.Compiling, Chip: "SM8750 (v79)", Graph: graph, Number: number, Of: 2}
+	}
+	require.Equal(t, []qnn.Step{at("", 0), at("g", 1), at("h@R2", 2), {}}, told)
+
+	told = nil
+	es, err := d.Load(ctx, gs, p, binary)
+	require.NoError(t, err)
+	mem, err := d.Alloc(4096, 128)
+	require.NoError(t, err)
+	var bs [][]lower.Buffer
+	for _, list := range [][]*ir.Value{gs[1].Inputs(), gs[1].Weights(), gs[1].Outputs} {
+		bs = append(bs, []lower.Buffer{{Mem: mem, Off: int64(1024 * len(bs)), Len: 1024, Type: list[0].Type, Factor: 1}})
+	}
+	require.NoError(t, es[1].Run(ctx, bs[0], bs[1], bs[2]))
+	require.Equal(t, []qnn.Step{{Device: "qnn-htp", Doing: qnn.Running, Graph: "h@R2"}}, told)
+	require.NoError(t, errors.Join(es[0].Close(), es[1].Close(), mem.Free()))
+
+	told = nil
+	alone, err := d.Compile(ctx, gs[0], p)
+	require.NoError(t, err)
+	require.NoError(t, alone.Close())
+	require.Equal(t, []qnn.Step{{Device: "qnn-htp", Doing: qnn.Compiling, Graph: "g"}, {}}, told)
 }

@@ -49,7 +49,7 @@ func TestReady(t *testing.T) {
 		{"the larger of T", time.Hour, 3, []string{"c0.tail@T2", "c0.tail@T4", "c0.body@T2,S4", "c0.body@T4,S4"}, 0, 0},
 		{"more than any tier", time.Hour, 100, []string{"c0.tail@T2", "c0.tail@T4", "c0.body@T2,S4", "c0.body@T2,S8", "c0.body@T4,S4", "c0.body@T4,S8"}, 0, 0},
 		{"no patience", 0, 1, nil, (2 + 7) * 128, 2},
-		{"little patience", 1, 100, []string{"c0.tail@T2"}, (2 + 7 + 7 + 7 + 8) * 128, 5},
+		{"little patience", 1, 100, []string{"c0.tail@T2", "c0.tail@T4", "c0.body@T2,S4"}, (7 + 7 + 8) * 128, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := lazy{&recorder{}, c.patience}

@@ -71,11 +71,12 @@ func Main(a *App, args []string) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	out := &printer{Writer: stoppable{a.Stdout, ctx.Done()}}
 	a.Stdout, a.Stderr = out, stoppable{a.Stderr, ctx.Done()}
+	defer a.ending(ctx)()
 	err := a.checkParts()
 	if err == nil {
 		root := a.root()
 		root.SetArgs(llamaArgs(args))
-		err = out.once(root.ExecuteContext(ctx))
+		err = out.once(root.ExecuteContext(a.compiling(ctx)))
 	}
 	err = remedied(err)
 	if err == nil {

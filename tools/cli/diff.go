@@ -152,7 +152,7 @@ func (a *App) diffOptions(f diffFlags, pathA, pathB string) (o diff.Options, err
 
 // ready opens a package and makes token ids of the prompt.
 func (a *App) ready(ctx context.Context, f diffFlags, path string) (*diff.Ready, error) {
-	rf := runFlags{tokens: f.tokens, memory: f.memory}
+	rf := runFlags{tokens: f.tokens, memory: f.memory, once: true}
 	m, err := a.open(ctx, path, rf)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type runFlags struct {
 	tokens, tokensFile, promptsFile, logits, output, memory, schedule string
 	readers, banks, group, chunk, threads                             int
 	asJSON, chat                                                      bool
+	once                                                              bool   // one batch is run, and the process ends
 	plan                                                              string // who picks the shape: auto or off; empty: nobody
 	system                                                            string
 	backend, source, readLimit, checksum, trace                       string
@@ -58,7 +59,7 @@ func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model,
 	f.routing.use(dir, &o)
 	m, err := runtime.Open(ctx, dir, o)
 	if err == nil {
-		a.noteUnused(dir, m.Unused(), f.routing)
+		a.noteUnused(dir, m.Unused(), m.Manifest().Artifacts, f.routing)
 	}
 	return m, err
 }
@@ -95,7 +96,7 @@ func (a *App) options(f runFlags) (o runtime.Options, err error) {
 			return o, usagef("--%s=%d: want 0 (chosen) to %d", name, n, maxFlag[name])
 		}
 	}
-	o = runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU()), Packings: a.foreign()}
+	o = runtime.Options{Readers: f.readers, Banks: f.banks, Group: f.group, Chunk: f.chunk, Threads: cmp.Or(f.threads, goruntime.NumCPU()), Packings: a.foreign(), Once: f.once}
 	if f.memory != "" {
 		if o.Memory, err = parseSize(f.memory); err != nil {
 			return o, err

@@ -94,31 +94,17 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	}
 	f.routing = a.newRouting()
 	f.routing.use(dir, &o)
-	m, err := runtime.Open(ctx, dir, o)
+	bar := a.ongoing()
+	told := bar.tells(ctx, "planning on "+f.backend)
+	all, err := until(ctx, func() (*plans, error) { return predict(told, dir, f, o, profile) })
+	bar.end()
+	if all != nil {
+		a.noteUnused(dir, all.unused, all.artifacts, f.routing)
+	}
 	if err != nil {
 		return err
 	}
-	defer m.Close()
-	a.noteUnused(dir, m.Unused(), f.routing)
-	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
-	all := plans{Planner: p, dir: dir, kept: kept}
-	at := func(tokens int) (planner.Choice, error) { return pick(ctx, m, p, o, tokens) }
-	for _, n := range f.asked {
-		x := planned{tokens: n}
-		if x.Choice, err = at(n); err == nil {
-			x.frontier, err = p.Frontier(shaped(ctx, m, o, n))
-		}
-		if err == nil {
-			err = ctx.Err() // Frontier leaves out what cannot be planned
-		}
-		if err != nil {
-			return fmt.Errorf("%d tokens: %w", n, err)
-		}
-		all.lengths = append(all.lengths, x)
-	}
-	if err := all.cross(at); err != nil {
-		return err
-	}
+	all.kept = kept
 	var text strings.Builder
 	if err := all.print(&text); err != nil {
 		return err
@@ -136,6 +122,33 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	}
 	_, err = io.WriteString(a.Stdout, text.String())
 	return err
+}
+
+// predict opens the package and finds what is printed of it; with an error of its plans
+// it returns what comes before.
+func predict(ctx context.Context, dir string, f planFlags, o runtime.Options, profile *planner.Profile) (*plans, error) {
+	m, err := runtime.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
+	all := &plans{Planner: p, dir: dir, unused: m.Unused(), artifacts: m.Manifest().Artifacts}
+	at := func(tokens int) (planner.Choice, error) { return pick(ctx, m, p, o, tokens) }
+	for _, n := range f.asked {
+		x := planned{tokens: n}
+		if x.Choice, err = at(n); err == nil {
+			x.frontier, err = p.Frontier(shaped(ctx, m, o, n))
+		}
+		if err == nil {
+			err = ctx.Err() // Frontier leaves out what cannot be planned
+		}
+		if err != nil {
+			return all, fmt.Errorf("%d tokens: %w", n, err)
+		}
+		all.lengths = append(all.lengths, x)
+	}
+	return all, all.cross(at)
 }
 
 // shaped gives plans of a length in shapes and budgets, with what of a shape Options gives.
@@ -160,8 +173,11 @@ func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Op
 	if p = planner.Load(key); p != nil && !f.fresh {
 		return p, "measured " + p.Taken.Format(time.DateTime) + " UTC; --fresh measures anew", nil
 	}
-	begun := time.Now()
-	if p, err = planner.Measure(ctx, dir, key, o); err != nil {
+	begun, bar := time.Now(), a.ongoing()
+	told := bar.tells(ctx, "measuring on "+f.backend)
+	p, err = until(ctx, func() (*planner.Profile, error) { return planner.Measure(told, dir, key, o) })
+	bar.end()
+	if err != nil {
 		return nil, "", err
 	}
 	kept = fmt.Sprintf("measured in %.1f s", time.Since(begun).Seconds())

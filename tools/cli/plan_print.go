@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"estream/pager/layout"
+	"estream/runtime"
 	"estream/runtime/planner"
 )
 
@@ -14,6 +16,8 @@ type plans struct {
 	dir, kept string
 	lengths   []planned
 	crossing  int // n*, 0: none
+	unused    *runtime.Unused
+	artifacts []layout.Artifact // of the package
 }
 
 // planned is what is printed of a length of prompt.

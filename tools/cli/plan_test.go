@@ -23,11 +23,16 @@ func ownCache(t *testing.T) string {
 	return dir
 }
 
+// unhurried is what a plan said but for how long it takes, which a slow machine shows.
+func unhurried(said string) string {
+	return regexp.MustCompile(`(?m)^(measuring|planning) on \S+, (\d+m)?\d+s(: .*)?\n`).ReplaceAllString(said, "")
+}
+
 func TestPlan(t *testing.T) {
 	ownCache(t)
 	dir, plot := packed(t, tiny, "w4"), filepath.Join(t.TempDir(), "p.svg")
 	r := ok(t, "plan", "--tokens", "8,64", "--plot", plot, dir)
-	require.Empty(t, r.errors)
+	require.Empty(t, unhurried(r.errors))
 	require.Regexp(t, `(?s)^profile  measured in [0-9.]+ s
 disk     \S+ \S+/s, \d+ us a read, checksums \S+ \S+/s
 n\* +(\d+ tokens: from there on Texec is at least Tio; with fewer, weights in memory would be faster|1 token: the disk never limits|none: .*)
@@ -48,7 +53,7 @@ memory +\S+ MiB, of it arena \S+ \S+; \S+ \S+ mapped a session
 	require.Contains(t, page, r.out, "the text that is printed")
 
 	r = ok(t, "plan", "--json", "--tokens", "8", "--readers", "3", "--banks", "2", "--group", "1", "--memory", "1GiB", dir)
-	require.Empty(t, r.errors, "the profile was kept")
+	require.Empty(t, unhurried(r.errors), "the profile was kept")
 	v := object(t, r)
 	requireKeys(t, v, "package", "profile", "n_star", "schedule", "plans")
 	p := v["plans"].([]any)[0].(map[string]any)
@@ -75,8 +80,8 @@ func xmlFile(t *testing.T, path string) string {
 	}
 }
 
-// From n* on Texec is the larger at each length, and no row of the table beats the choice: none that keeps
-// nothing in memory, as the choice does without a budget, and none at all within one. What of a shape is given holds for all.
+// From n* on Texec is the larger at each length, and no row of the table beats the choice that keeps as much in memory:
+// nothing without a budget, all within a large one, whose first run may be slower for it. What of a shape is given holds for all.
 func TestPlanAgrees(t *testing.T) {
 	ownCache(t)
 	dir := packed(t, tiny, "w4")
@@ -89,6 +94,7 @@ func TestPlanAgrees(t *testing.T) {
 		for _, p := range v["plans"].([]any) {
 			p := p.(map[string]any)
 			at := func(row any, key string) float64 { return row.(map[string]any)[key].(float64) }
+			kept := func(row any) float64 { return at(row, "mapped_bytes") - at(row, "arena_bytes") }
 			if at(p, "tokens") >= star {
 				require.GreaterOrEqual(t, at(p, "texec_s"), at(p, "tio_s"), "%v: n* %v: %v", more, star, p)
 			}
@@ -98,7 +104,7 @@ func TestPlanAgrees(t *testing.T) {
 						require.Equal(t, more[i+1], fmt.Sprint(at(row, key)), "%v: %v", more, row)
 					}
 				}
-				if at(row, "mapped_bytes") > at(row, "arena_bytes") && more[0] != "--memory" {
+				if kept(row) != kept(p) {
 					continue
 				}
 				first, next := at(row, "ttft_s")/at(p, "ttft_s"), at(row, "next_s")/at(p, "next_s")
@@ -116,7 +122,7 @@ func TestPlanNotKept(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "estream"), nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".cache"), nil, 0o644))
 	r := ok(t, "plan", "--tokens", "8", packed(t, tiny, "w4"))
-	require.Regexp(t, regexp.MustCompile(`^note: the profile is not kept for the next time: .*\n$`), r.errors)
+	require.Regexp(t, regexp.MustCompile(`^note: the profile is not kept for the next time: .*\n$`), unhurried(r.errors))
 }
 
 func TestPlanRefuses(t *testing.T) {
@@ -131,7 +137,7 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--session-limit", "many"}, 2, `estream: bad size "many"`},
 		{[]string{"--memory", "1MiB"}, 1, "estream: 512 tokens: memory budget too small: 1.0 MiB given, the least that is sure to work is "},
 		{[]string{"--memory", "1MiB"}, 1, "of which a run reads up to "},
-		{[]string{"--memory", "1MiB"}, 1, "before-routing; predicted to take 0."},
+		{[]string{"--memory", "1MiB"}, 1, "before-routing; predicted to take "},
 		{[]string{"--plot", "p.png"}, 2, "--plot p.png: name a file that ends in .svg or .html"},
 		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: give less memory: more than a session of the accelerator can map"},
 		{[]string{"--plot", filepath.Join(dir, "p.svg")}, 2, "lies in the package"},

@@ -54,7 +54,9 @@ the vendor's converters make, for the vendor's tools. That needs libQnnIr.so.`,
 }
 
 func (a *App) prepareQNN(ctx context.Context, dir string, socs []string, asJSON bool) error {
-	o := prepare.Options{Host: a.host()}
+	o := prepare.Options{Host: a.host(), Waits: func(folder string) {
+		a.note("waiting for another program that has the lock of the folder %s, such as an estream prepare; Ctrl-C ends this one", folder)
+	}}
 	var err error
 	if o.Ops, err = ir.Core(a.Ops...); err != nil {
 		return err

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
+	"estream/lower/qnn/find"
+	"estream/pager/layout"
 	"estream/runtime"
 )
 
 // noteUnused tells of compiled programs that a package keeps for the device and that a
-// run has no use of: which, why as far as that is known, and what makes them anew.
-func (a *App) noteUnused(dir string, u *runtime.Unused, r *routing) {
+// run has no use of: which, why as far as that is known, which others of those it keeps
+// are as they are, and what makes all of them anew.
+func (a *App) noteUnused(dir string, u *runtime.Unused, kept []layout.Artifact, r *routing) {
 	switch {
 	case u == nil:
 	case u.Err == nil:
@@ -21,7 +25,18 @@ func (a *App) noteUnused(dir string, u *runtime.Unused, r *routing) {
 	case len(u.Sizes) == 0 && u.Tapped:
 		a.note("note: %s is left, and its graphs are compiled at this start: values within them are looked at", u.File)
 	default:
-		a.note("note: %s is left, and its graphs are compiled at each start: %s: to make it anew: %s", u.File, whyUnused(u, r), prepareAgain(dir, cmp.Or(u.Device, u.Arch)))
+		archs, files := []string{cmp.Or(u.Device, u.Arch)}, []string(nil)
+		for _, x := range kept {
+			if x.Backend == u.Backend && x.Arch != u.Arch && x.Name == u.Name {
+				archs, files = append(archs, x.Arch), append(files, x.File)
+			}
+		}
+		text := fmt.Sprintf("note: %s is left, and its graphs are compiled at each start: %s", u.File, whyUnused(u, r))
+		if len(files) == 0 {
+			a.note("%s: to make it anew: %s", text, prepareAgain(dir, archs...))
+			return
+		}
+		a.note("%s\n      made alike, each for its own device: %s\n      to make all anew: %s", text, strings.Join(files, ", "), prepareAgain(dir, archs...))
 	}
 }
 
@@ -47,26 +62,62 @@ func whyUnused(u *runtime.Unused, r *routing) string {
 	return strings.Join(why, "; ")
 }
 
-// prepareAgain is the command that compiles a package for a generation as runs have it now.
-func prepareAgain(dir, arch string) string {
+// prepareAgain is the command that compiles a package for some generations as runs have
+// it now.
+func prepareAgain(dir string, archs ...string) string {
 	with := ""
 	if at := os.Getenv(qnnHead); at != "" {
 		with = qnnHead + "=" + quoted(at) + " "
 	}
-	return fmt.Sprintf("%sestream prepare --soc %s %s", with, quoted(arch), quoted(dir))
+	slices.Sort(archs)
+	return fmt.Sprintf("%sestream prepare --soc %s %s", with, quoted(strings.Join(slices.Compact(archs), ",")), quoted(dir))
 }
 
-// remedied adds to an error of programs for other devices what makes those of this one.
+// A remediedError tells what to do about another.
+type remediedError struct {
+	error
+	text string
+}
+
+func (e remediedError) Error() string { return e.text }
+func (e remediedError) Unwrap() error { return e.error }
+
+// remedied adds to an error of programs for other devices what makes those of this one,
+// and anew those that only a newer QAIRT than this one's takes. Of several programs each
+// has a line.
 func remedied(err error) error {
 	var e *runtime.ArtifactsError
-	if errors.As(err, &e) {
-		return fmt.Errorf("%w: %s", err, prepareAgain(e.Dir, e.Device))
+	if !errors.As(err, &e) {
+		return err
 	}
-	return err
+	archs, lines, device := []string{e.Device}, "", ""
+	for _, why := range e.Whys {
+		line := why.Error()
+		var m *find.Misfit
+		if errors.As(why, &m) {
+			device, line = ", "+m.Device.String(), fmt.Sprintf("made for %s: %s", m.Made, m.Reason)
+			switch {
+			case m.Made.Arch == m.Device.Arch:
+				line += ": " + m.Remedy
+			case m.Newer():
+				line += ", and a newer QAIRT"
+			}
+			if m.Newer() {
+				archs = append(archs, fmt.Sprintf("v%d", m.Made.Arch))
+			}
+		}
+		lines += "\n    " + line
+	}
+	text, again := err.Error(), prepareAgain(e.Dir, archs...)
+	if len(e.Whys) < 2 {
+		return remediedError{err, text + ": " + again}
+	}
+	lines = fmt.Sprintf("none of its compiled programs is for this device%s:%s\nto make programs for it: %s", device, lines, again)
+	return remediedError{err, strings.Replace(text, e.Error(), lines, 1)}
 }
 
 // plain is a word that no shell takes for anything else.
-var plain = regexp.MustCompile(`^[A-Za-z0-9._/+-]+$`)
+var plain = regexp.MustCompile(`^[A-Za-z0-9,._/+-]+$`)
 
 // quoted makes one word of s for a shell, as it is where that is plain.
 func quoted(s string) string {

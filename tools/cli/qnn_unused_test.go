@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"estream/lower/qnn/find"
 	"estream/pager/layout"
 	"estream/runtime"
 	"estream/tools/calibrate"
@@ -41,9 +42,26 @@ func TestNoteUnused(t *testing.T) {
 		var said bytes.Buffer
 		a := Default()
 		a.Stderr = &said
-		a.noteUnused("p", c.u, c.r)
+		a.noteUnused("p", c.u, []layout.Artifact{{File: "other.bin", Arch: "v75", Name: "of other sizes"}, {Backend: "other", File: "foreign.bin", Arch: "v81"}}, c.r)
 		require.Equal(t, c.want, said.String(), c.name)
 	}
+}
+
+// Programs for other generations that are as the one that is left have a line, and one command makes all anew.
+func TestNoteUnusedGenerations(t *testing.T) {
+	t.Setenv(qnnHead, "")
+	of := func(arch, name string) layout.Artifact {
+		return layout.Artifact{Backend: "qnn-htp", Arch: arch, Name: name, File: arch + ".bin"}
+	}
+	var said bytes.Buffer
+	a := Default()
+	a.Stderr = &said
+	u := &runtime.Unused{Artifact: of("v79", "programs T1"), Device: "v79", Err: io.EOF, Sizes: []runtime.TierChange{{Symbol: "T", Made: "1", Now: "1,64"}}}
+	a.noteUnused("p", u, []layout.Artifact{of("v81", "programs T1"), of("v79", "programs T1"), of("v75", "programs T1"), of("v73", "programs T1,64")}, nil)
+	require.Equal(t, `note: v79.bin is left, and its graphs are compiled at each start: it is for tokens 1, this run has 1,64
+      made alike, each for its own device: v81.bin, v75.bin
+      to make all anew: estream prepare --soc v75,v79,v81 p
+`, said.String())
 }
 
 func TestQuoted(t *testing.T) {
@@ -52,14 +70,51 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// An error of programs for other devices names the command that makes those of this one, however it is wrapped.
+// An error of a program for another device names the command that makes one for this, however it is wrapped.
 func TestRemedied(t *testing.T) {
 	t.Setenv(qnnHead, "")
-	e := &runtime.ArtifactsError{Dir: "my p", Device: "v75", Whys: []error{errors.New("for v79"), errors.New("for v81")}}
+	e := &runtime.ArtifactsError{Dir: "my p", Device: "v75", Whys: []error{errors.New("for v79")}}
 	for _, err := range []error{e, fmt.Errorf("package: %w", e), errors.Join(e, nil)} {
-		require.EqualError(t, remedied(err), err.Error()+": estream prepare --soc v75 'my p'")
+		told := remedied(err)
+		require.EqualError(t, told, err.Error()+": estream prepare --soc v75 'my p'")
+		require.ErrorIs(t, told, e)
 	}
-	require.Regexp(t, "for this device: for v79; for v81$", e.Error())
 	require.NoError(t, remedied(nil))
 	require.Equal(t, io.EOF, remedied(io.EOF))
+}
+
+// One of several has a line for each, and one command, which makes anew what is by a newer QAIRT than this device's too.
+func TestRemediedGenerations(t *testing.T) {
+	t.Setenv(qnnHead, "")
+	old, err := find.ParseBuild("2.47.0")
+	require.NoError(t, err)
+	later, err := find.ParseBuild("2.51.0")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name    string
+		device  find.Target
+		made    []find.Target
+		further []error
+		want    string
+	}{
+		{"other generations", find.Target{Arch: 73, Build: later}, []find.Target{{Arch: 81, Build: later}, {Arch: 79, Build: old}}, nil, `, HTP v73, QAIRT 2.51.0:
+    made for HTP v81, QAIRT 2.51.0: another generation
+    made for HTP v79, QAIRT 2.47.0: another generation
+to make programs for it: estream prepare --soc v73 p`},
+		{"older libraries", find.Target{Arch: 79, Build: old}, []find.Target{{Arch: 81, Build: later}, {Arch: 79, Build: later}, {Arch: 75, Build: old}}, nil, `, HTP v79, QAIRT 2.47.0:
+    made for HTP v81, QAIRT 2.51.0: another generation, and a newer QAIRT
+    made for HTP v79, QAIRT 2.51.0: a newer QAIRT: put libraries of 2.51.0 or later on the device, or make it anew with 2.47.0
+    made for HTP v75, QAIRT 2.47.0: another generation
+to make programs for it: estream prepare --soc v79,v81 p`},
+		{"another backend's", find.Target{Arch: 79}, nil, []error{errors.New("for v2"), errors.New("for v3")}, `:
+    for v2
+    for v3
+to make programs for it: estream prepare --soc v79 p`},
+	} {
+		e := &runtime.ArtifactsError{Dir: "p", Device: fmt.Sprintf("v%d", c.device.Arch), Whys: c.further}
+		for _, made := range c.made {
+			e.Whys = append(e.Whys, fmt.Errorf("qnn-htp: %w", find.Fit("a context binary", made, c.device)))
+		}
+		require.EqualError(t, remedied(fmt.Errorf("package p: %w", e)), "package p: none of its compiled programs is for this device"+c.want, c.name)
+	}
 }

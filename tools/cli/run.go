@@ -73,7 +73,7 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	if f.showLive {
 		f.live = a.newLive()
 	}
-	f.routing = a.newRouting()
+	f.routing, f.once = a.newRouting(), true
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err
@@ -89,7 +89,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 		a.note("note: %s", n)
 	}
 	b := runtime.Batch{Prompts: prompts, Logits: want}
-	plan, err := m.PlanContext(ctx, b)
+	bar := a.ongoing()
+	plan, err := m.PlanContext(bar.tells(ctx, "planning on "+f.backend), b) // for which a device may run graphs
+	bar.end()
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"estream/pager"
 	"estream/runtime"
 )
@@ -40,15 +38,7 @@ type live struct {
 const rateOver = 2 * time.Second
 
 func (a *App) newLive() *live {
-	f := file(a.Stderr)
-	l := &live{w: a.Stderr, terminal: drawsOver(a.Stderr), now: time.Now}
-	l.width = func() int {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
-		}
-		return 80
-	}
-	return l
+	return &live{w: a.Stderr, terminal: drawsOver(a.Stderr), width: widthOf(a.Stderr), now: time.Now}
 }
 
 // watch makes a model that is opened with o tell l too.

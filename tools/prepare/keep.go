@@ -20,14 +20,14 @@ type file struct {
 }
 
 // update keeps files in the package as it is now: another may have prepared it for other
-// architectures since it was opened. It waits for one that is at that.
-func update(ctx context.Context, opened *layout.Package, made []layout.Artifact, files []file) error {
+// architectures since it was opened. It waits for one that is at that, of which waits is told.
+func update(ctx context.Context, opened *layout.Package, made []layout.Artifact, files []file, waits func(folder string)) error {
 	folder, err := os.Open(opened.Dir)
 	if err != nil {
 		return err
 	}
 	defer folder.Close() // and the lock with it
-	if err := lock(ctx, folder); err != nil {
+	if err := lock(ctx, folder, waits); err != nil {
 		return err
 	}
 	now, err := layout.Open(opened.Dir)

@@ -35,6 +35,10 @@ type Backend interface {
 type Options struct {
 	Host lower.Backend // takes the graphs that a backend refuses
 	Ops  ir.Ops        // that packages may use
+
+	// Waits is told once that another process, or goroutine, has the lock of the folder,
+	// on which Run waits to keep what it made; nil: nobody is.
+	Waits func(folder string)
 }
 
 // Run compiles the graphs of the package dir for each backend and keeps them in
@@ -57,7 +61,7 @@ func Run(ctx context.Context, dir string, backends []Backend, o Options) ([]layo
 		}
 		made, files = append(made, a.Artifact), append(files, f)
 	}
-	if err := update(ctx, pkg, made, files); err != nil {
+	if err := update(ctx, pkg, made, files, o.Waits); err != nil {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
 	return made, nil

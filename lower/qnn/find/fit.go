@@ -28,6 +28,13 @@ func (m *Misfit) Error() string {
 	return fmt.Sprintf("%s: made for %s; the device has %s: %s: %s", m.Binary, m.Made, m.Device, m.Reason, m.Remedy)
 }
 
+// Newer reports whether the binary is by a newer QAIRT than the device has.
+func (m *Misfit) Newer() bool { return newer(m.Made, m.Device) }
+
+func newer(made, device Target) bool {
+	return made.Build.Known() && device.Build.Known() && made.Build.Compare(device.Build) > 0
+}
+
 // Fit returns nil if a context binary may be loaded on a device, else a *Misfit: it
 // must be for the same generation of HTP, and by no newer QAIRT than the device
 // has. What is unknown of either is not compared: loading it will tell.
@@ -37,7 +44,7 @@ func Fit(binary string, made, device Target) error {
 	case made.Arch != 0 && device.Arch != 0 && made.Arch != device.Arch:
 		m.Reason = "another generation"
 		m.Remedy = fmt.Sprintf("make it anew for v%d, or prepare graphs on the device", device.Arch)
-	case made.Build.Known() && device.Build.Known() && made.Build.Compare(device.Build) > 0:
+	case newer(made, device):
 		m.Reason = "a newer QAIRT"
 		m.Remedy = fmt.Sprintf("put libraries of %s or later on the device, or make it anew with %s", made.Build, device.Build)
 	default:

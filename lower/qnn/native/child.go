@@ -24,6 +24,10 @@ type Child struct {
 	// Patience is how long one call of the library may take before the process is
 	// ended; 0: half an hour.
 	Patience time.Duration
+
+	// At is told of each call of the library right before it is made, by the goroutine
+	// of Run; nil: nobody is.
+	At func(call, of string)
 }
 
 // A report is what a child says: which call it is about to make, or, at last, how
@@ -68,7 +72,12 @@ func (c Child) Run(ctx context.Context, j *Job) (*Result, error) {
 	}
 	patience := cmp.Or(c.Patience, 30*time.Minute)
 	hangs := time.AfterFunc(patience, end)
-	last := listen(r, func() { hangs.Reset(patience) })
+	last := listen(r, func(next report) {
+		hangs.Reset(patience)
+		if c.At != nil && next.Call != "" {
+			c.At(next.Call, next.Of)
+		}
+	})
 	over := !hangs.Stop()
 	died := cmd.Wait()
 	if err := ctx.Err(); err != nil {
@@ -81,9 +90,9 @@ func (c Child) Run(ctx context.Context, j *Job) (*Result, error) {
 }
 
 // listen returns the last report that comes from r, and tells of each.
-func listen(r io.Reader, came func()) report {
+func listen(r io.Reader, came func(report)) report {
 	var last report
-	for d := gob.NewDecoder(r); ; came() {
+	for d := gob.NewDecoder(r); ; came(last) {
 		var next report
 		if d.Decode(&next) != nil {
 			return last

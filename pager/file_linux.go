@@ -8,8 +8,8 @@ import (
 )
 
 // A descriptor reads by pread(2) itself: os.File would go on after a short read at an offset that direct I/O refuses, and
-// its RawConn allocates. The file is open while users are left: its number is nobody else's as long as one is given to the
-// system, and Close does not wait for a disk that hangs.
+// its RawConn allocates. The file is open while users are left: its number is nobody else's while a call has it, and
+// Close does not wait for a disk that hangs.
 type descriptor struct {
 	f  *os.File
 	fd int // f's

@@ -27,8 +27,7 @@ func NewRate(bytes float64, burst int64) (*Rate, error) {
 	if !(bytes >= 1) || math.IsInf(bytes, 0) || burst < 0 {
 		return nil, fmt.Errorf("a rate of %v bytes a second with a burst of %d: want at least 1, and 0", bytes, burst)
 	}
-	r := &Rate{bytes: bytes, burst: 5 * time.Millisecond}
-	r.timers.New = func() any { return time.NewTimer(0) }
+	r := &Rate{bytes: bytes, burst: 5 * time.Millisecond, timers: sync.Pool{New: func() any { return time.NewTimer(0) }}}
 	if burst > 0 {
 		r.burst = r.takes(burst)
 	}

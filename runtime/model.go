@@ -39,9 +39,9 @@ type Options struct {
 	// Memory bounds the resident bytes of the process while it runs, all
 	// included. Part of it is set aside for garbage, as much as GOGC makes the
 	// heap grow by and one MiB: 2 MiB at 25, 5 MiB at 100. What the batch leaves of it keeps weights in memory from run to
-	// run. 0: the least good arena, and whole batches where they fit.
+	// run, unless Once. 0: the least good arena, and whole batches where they fit.
 	Memory int64
-	Once   bool // no weights are kept for a later run: a run reads each record once, and memory takes its time to be there
+	Once   bool // no weights are kept for a later run, whatever Memory: filling that memory makes the first run slower
 
 	Schedule pager.Schedule // when reads may begin; Auto: Guessed for prompts that touch few experts (AfterRouting in one bank), else BeforeRouting
 	Checksum pager.Policy   // which records are compared with their checksums

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -40,6 +41,23 @@ func TestOnce(t *testing.T) {
 	require.NotContains(t, got.Plan.String(), "pins")
 	require.Equal(t, want.Stats.Bytes, got.Stats.Bytes, "bytes read")
 	require.Equal(t, want.Stats.Bytes, run(t, m, b).Stats.Bytes, "bytes read by another run")
+}
+
+// TestGarbage: what was allocated between runs and is not needed any more is no reason to refuse the next.
+func TestGarbage(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or it may be gone by then
+	dir := packed(t, tiny, "w4")
+	b := runtime.Batch{Prompts: [][]int32{{1, 2, 3}}}
+	debug.FreeOSMemory()
+	first := run(t, open(t, dir, runtime.Options{}), b).Plan
+	m := open(t, dir, runtime.Options{Memory: first.Bytes() + 4<<20, Once: true})
+	run(t, m, b)
+	garbage := make([]byte, 16<<20)
+	for i := range garbage {
+		garbage[i] = 1
+	}
+	goruntime.KeepAlive(garbage)
+	run(t, m, b)
 }
 
 // TestPlanStays plans one batch again and again under a budget: what the runs

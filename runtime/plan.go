@@ -3,7 +3,9 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -106,12 +108,25 @@ func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (
 	return m.planAs(ctx, p, s, memory)
 }
 
-// plan is of the shape that Options gives or chooses.
+// plan is of the shape that Options gives or chooses. Before it refuses a batch, it gives
+// back what garbage of runs before takes.
 func (m *Model) plan(ctx context.Context, tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}
 	if err := m.ready(ctx, &p); err != nil {
 		return p, err
 	}
+	plan, err := m.shaped(p)
+	if errors.Is(err, ErrMemory) {
+		debug.FreeOSMemory()
+		m.program = 0
+		m.measureProgram()
+		plan, err = m.shaped(p)
+	}
+	return plan, err
+}
+
+// shaped fits a plan that is ready.
+func (m *Model) shaped(p Plan) (Plan, error) {
 	as := func(s Shape) (Plan, error) { return m.fit(p, s, m.opt.Memory) }
 	given := Shape{m.opt.Readers, m.opt.Banks, m.opt.Group}
 	if m.opt.Choose != nil && given == (Shape{}) {
@@ -166,6 +181,7 @@ func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
 
 const (
 	spans     = 1 << 20 // of pages that the heap has more, some runs later, than it grew by, and of code that runs first
+	late      = 4 << 20 // of what calls made anew, at most, before the collector has run beside threads that compute
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
 	mostBytes = 1 << 46 // of a plan without a budget
 )

@@ -38,6 +38,7 @@ func (m *Model) measure(p *Plan) error {
 	if err != nil {
 		return err
 	}
+	calls := int64(len(m.layers)) * int64((p.Tokens+p.Chunk-1)/p.Chunk)
 	p.Parts = []Part{
 		{"program", m.program},
 		{"arena", p.Geometry.Bytes()},
@@ -48,8 +49,8 @@ func (m *Model) measure(p *Plan) error {
 		{"workspace", workspace},
 		{"logits", logits + head},
 		{"threads", m.threadBytes(p.Readers)},
-		// Ids, their order, positions, route lists; what is made anew for each layer's call.
-		{"reserve", reserve() + spans + 128*int64(p.Tokens) + 256*int64(p.Sequences) + int64(len(m.layers))<<13},
+		// Ids, their order, positions, route lists; what each layer's calls make anew, and a late collector leaves.
+		{"reserve", reserve() + spans + 128*int64(p.Tokens) + 256*int64(p.Sequences) + min(calls<<13, late)},
 	}
 	if p.device > 0 {
 		p.Parts = append(p.Parts, Part{"device", p.device})

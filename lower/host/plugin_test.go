@@ -103,8 +103,10 @@ func TestCancelWithin(t *testing.T) {
 	b := New(Options{Threads: 2, Ops: map[*ir.Op]Func{
 		double: func(x *Exec) error {
 			x.For(1<<20, func(int) {
-				if items.Add(1) == 10 {
+				if n := items.Add(1); n == 10 {
 					cancel()
+				} else if n > 10 {
+					<-ctx.Done() // however long the thread of the tenth takes to cancel it
 				}
 			})
 			return errors.New("what comes of a loop that was cut off")
@@ -193,6 +195,9 @@ func TestPanicWithin(t *testing.T) {
 				defer at.Add(-1)
 				if onCaller() && first.CompareAndSwap(false, true) {
 					panic("within")
+				}
+				for !first.Load() { // until the caller has begun on an item, the others do not take them all
+					time.Sleep(20 * time.Microsecond)
 				}
 				time.Sleep(20 * time.Microsecond)
 			})

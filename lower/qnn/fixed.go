@@ -31,7 +31,7 @@ func (d *Device) Fix(ctx context.Context, gs []*ir.Graph, p lower.Packing, weigh
 	if err != nil {
 		return nil, err
 	}
-	build := d.buildAll
+	build := func(gs []*ir.Graph, lows []*lowered) ([]static.Executable, error) { return d.buildAll(ctx, gs, lows) }
 	if binary != nil {
 		build = func(gs []*ir.Graph, lows []*lowered) ([]static.Executable, error) { return d.load(gs, lows, binary) }
 	}
@@ -43,9 +43,11 @@ func (d *Device) Fix(ctx context.Context, gs []*ir.Graph, p lower.Packing, weigh
 }
 
 // buildAll makes graphs in a context of their own.
-func (d *Device) buildAll(gs []*ir.Graph, lows []*lowered) ([]static.Executable, error) {
+func (d *Device) buildAll(ctx context.Context, gs []*ir.Graph, lows []*lowered) ([]static.Executable, error) {
 	in := &room{live: 1} // this function's part
 	graphs := make([]*native.Graph, len(lows))
+	tell(ctx, d.compiling(d.place.soc, len(lows)))
+	defer tell(ctx, Step{})
 	err := d.thread.do(func() (err error) {
 		if in.context, err = d.backend.NewContext(); err != nil {
 			return err

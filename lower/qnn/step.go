@@ -31,7 +31,7 @@ const (
 type steps struct{}
 
 // WithSteps returns a context whose calls of Devices tell of each Step, before it and by
-// the goroutine that takes it.
+// the goroutine that takes it; of several goroutines, tell is called by each.
 func WithSteps(ctx context.Context, tell func(Step)) context.Context {
 	return context.WithValue(ctx, steps{}, tell)
 }

@@ -21,13 +21,14 @@ type compiled struct {
 	pack     lower.Packing
 	hosted   lower.Compiled // experts that the host runs too; nil: none
 	programs map[string]*program
-	tiers    []*tier    // of all programs, in the module's order
-	artifact []byte     // that the tiers' graphs were loaded from; nil: none
-	work     lower.Mem  // what the tiers' slots stand in, one tier at a time
-	running  sync.Mutex // held while work is in use
-	patience time.Duration
-	fixed    []*fixed    // programs with weights inside
-	worked   passes.Work // of experts, since Worked
+	tiers    []*tier       // of all programs, in the module's order
+	artifact []byte        // that the tiers' graphs were loaded from; nil: none
+	work     lower.Mem     // what the tiers' slots stand in, one tier at a time
+	running  sync.Mutex    // held while work is in use
+	patience time.Duration // that is left of the device's
+	readied  int           // graphs that Ready ran
+	fixed    []*fixed      // programs with weights inside
+	worked   passes.Work   // of experts, since Worked
 }
 
 // Compile implements lower.Backend: each tier of each graph that stands on the

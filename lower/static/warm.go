@@ -23,22 +23,21 @@ type Lazy interface {
 // OLMoE's size of 64 rows, which spills.
 const firstRun = 2 << 20
 
-// settling is how many runs, of whatever graphs, take what a library takes once, and how
-// long they take says nothing of the next: HTP's emulation takes 27 to 33 MiB in the first,
-// 28 in the second, as a rule, and 6 in one of three.
+// settling is how many runs, of whatever graphs, take what a library takes once, so that
+// how long they take says nothing of the next: 2.51's emulation takes about 28 MiB once, in
+// one of its first two runs, seldom in the third.
 const settling = 2
 
 // Ready runs graphs that a batch of so many tokens may need once, on zeros, small ones
 // first, so that what a Lazy device takes for them is there when the batch's memory is
-// planned. It ends when the device's patience, which is for all calls, does, but not
-// before what the library takes once is there too.
+// planned. It ends when the device's patience, which is for all calls, does; the call that
+// uses it up first runs what takes what the library takes once.
 func (c *compiled) Ready(ctx context.Context, tokens int) error {
 	if _, ok := c.device.(Lazy); !ok {
 		return nil
 	}
 	c.running.Lock()
 	defer c.running.Unlock()
-	unsettled := settling - c.haveRun()
 	tiers := slices.SortedStableFunc(slices.Values(c.unrun(tokens)), func(a, b *tier) int { return cmp.Compare(a.cost(), b.cost()) })
 	if len(tiers) == 0 || c.patience <= 0 {
 		return nil
@@ -53,8 +52,8 @@ func (c *compiled) Ready(ctx context.Context, tokens int) error {
 			err = fmt.Errorf("%s: graph %s: on zeros: %w", c.device.Name(), tiers[0].graph.Name, err)
 		}
 		took := time.Since(begun)
-		unsettled--
-		if c.patience -= took; unsettled < 0 && len(tiers) > 1 && float64(took)*tiers[1].cost()/tiers[0].cost() > float64(c.patience) {
+		c.readied++
+		if c.patience -= took; c.readied > settling && len(tiers) > 1 && float64(took)*tiers[1].cost()/tiers[0].cost() > float64(c.patience) {
 			c.patience = 0 // the next would take longer
 			break
 		}
@@ -109,16 +108,6 @@ func (c *compiled) unrun(tokens int) []*tier {
 	}
 	slices.SortFunc(out, func(a, b *tier) int { return cmp.Compare(a.graph.Name, b.graph.Name) })
 	return out
-}
-
-// haveRun is how many tiers have run.
-func (c *compiled) haveRun() (n int) {
-	for _, t := range c.tiers {
-		if t.ran {
-			n++
-		}
-	}
-	return n
 }
 
 // cost is about what a run takes, to compare tiers by.

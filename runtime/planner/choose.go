@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,7 @@ func (c *chooser) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan,
 	}
 	best, err := c.planner.Pick(as)
 	clear(c.planner.routes) // large, and not needed again for this batch
+	debug.FreeOSMemory()    // or the next plan takes what trying shapes left for the program's own
 	if err != nil {
 		return best.Plan, err
 	}

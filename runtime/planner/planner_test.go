@@ -18,6 +18,7 @@ import (
 	"estream/models/all"
 	"estream/models/checkpoint"
 	"estream/pager"
+	"estream/pager/layout"
 	"estream/pager/simulate"
 	"estream/runtime"
 	"estream/runtime/planner"
@@ -280,6 +281,14 @@ func kept(t *testing.T, dir string) {
 	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o644))
 	_, err = want.Save()
 	require.Error(t, err, "the folder of caches cannot be made")
+}
+
+// TestKeyOfNoFile: a pipe, or a folder, in a file's place is told of, not waited for.
+func TestKeyOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, layout.ManifestName), 0o777))
+	_, err := planner.Key(dir, 2, "host")
+	require.ErrorContains(t, err, layout.ManifestName+": is not a regular file")
 }
 
 // BenchmarkPick is what a run waits for its shape: of a package like OLMoE, 16 layers of 64 experts, eight a token.

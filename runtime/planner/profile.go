@@ -85,6 +85,9 @@ const maxProfile = 1 << 20
 
 // readFile reads a file of at most most bytes.
 func readFile(path string, most int64) ([]byte, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is not a regular file", path) // and reading it may never end
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

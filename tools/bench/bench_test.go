@@ -72,9 +72,10 @@ func results(t testing.TB, o Options) []*Result {
 
 // TestPlanned: the peak is of all runs, and so is the plan beside it; the shape is of the last.
 func TestPlanned(t *testing.T) {
-	var r Result
+	r := tally{Result: &Result{}}
 	for _, bytes := range []int64{5, 9, 7} {
-		r.planned(runtime.Plan{Readers: int(bytes), Parts: []runtime.Part{{Name: "program", Bytes: bytes - 1}, {Name: "pins", Bytes: 1}}})
+		p := runtime.Plan{Readers: int(bytes), Parts: []runtime.Part{{Name: "program", Bytes: bytes - 1}, {Name: "pins", Bytes: 1}}}
+		r.add(&runtime.Result{Plan: p, Stats: runtime.Stats{Total: 1}}, energy.Reading{}, nil, apartTimes{})
 	}
 	require.Equal(t, []int64{9, 7, 1}, []int64{r.PlanBytes, int64(r.Q), r.ResidentBytes})
 }

@@ -42,7 +42,7 @@ func (s *session) describe(tokens int, plan runtime.Plan) (*Result, error) {
 }
 
 // planned tells how a run is, or was. The most that any run planned stands beside the
-// peak, which is of all runs: a later one has what the process grew by in its plan.
+// peak, which is of all runs so far: a later one has what the process grew by in its plan.
 func (r *Result) planned(p runtime.Plan) {
 	r.Schedule, r.Q, r.B, r.G = p.Schedule.String(), p.Readers, p.Geometry.Banks, p.Geometry.Group
 	r.Microbatch, r.ArenaBytes, r.ResidentBytes = p.Chunk, p.Geometry.Bytes(), 0

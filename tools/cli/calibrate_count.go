@@ -155,6 +155,7 @@ func (a *App) measureLaunches(ctx context.Context, dir string, f calibrateFlags,
 		tiers.R = slices.Compact([]int{1, max(1, f.batch/16), max(1, f.batch/4), f.batch})
 	}
 	cost := passes.Cost{Launch: 1, Row: 1 / float64(f.batch)}
+	o.Once = true // one batch
 	o.Device, o.Events = b.With(tiers, static.Policy{Cost: cost, Report: t.Report}), t.Event
 	m, err := runtime.Open(ctx, dir, o)
 	if err != nil {

@@ -161,6 +161,7 @@ func (a *App) ready(ctx context.Context, f diffFlags, path string) (*diff.Ready,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), m.Close())
 	}
+	debug.FreeOSMemory() // what was compared before, and what opening left, is no part of the plan
 	return &diff.Ready{Model: m, Tokens: prompts[0]}, nil
 }
 

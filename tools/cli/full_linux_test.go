@@ -13,6 +13,7 @@ import (
 
 // TestFullDisk has each command write to a disk without room: it says so, fails, and leaves nothing half written.
 func TestFullDisk(t *testing.T) {
+	ownCache(t)
 	disk, pkg := t.TempDir(), packed(t, tiny, "w4")
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skipf("a small file system cannot be mounted, which takes root: %v", err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -18,6 +19,7 @@ type ongoing struct {
 	terminal bool
 	width    func() int // of the terminal
 	now      func() time.Time
+	over     <-chan struct{} // from then on nothing is shown; nil: never
 
 	mu           sync.Mutex
 	what, detail string
@@ -27,8 +29,11 @@ type ongoing struct {
 	stop         chan struct{} // ends the goroutine; nil: no work is under way
 }
 
-func (a *App) ongoing() *ongoing {
-	return &ongoing{w: a.Stderr, terminal: drawsOver(a.Stderr), width: widthOf(a.Stderr), now: time.Now}
+// ongoing shows work until ctx is done, whatever goes on after that.
+func (a *App) ongoing(ctx context.Context) *ongoing {
+	o := &ongoing{w: a.Stderr, terminal: drawsOver(a.Stderr), width: widthOf(a.Stderr), now: time.Now, over: ctx.Done()}
+	context.AfterFunc(ctx, o.end)
+	return o
 }
 
 // widthOf returns what tells the columns of a terminal.
@@ -50,7 +55,13 @@ const pause = time.Second
 func (o *ongoing) at(what, detail string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	select {
+	case <-o.over:
+		return
+	default:
+	}
 	if o.what, o.detail = what, detail; o.stop != nil {
+		o.drawDue()
 		return
 	}
 	if now := o.now(); o.ended.IsZero() || now.Sub(o.ended) > pause {
@@ -58,6 +69,7 @@ func (o *ongoing) at(what, detail string) {
 	}
 	o.stop = make(chan struct{})
 	go o.tick(o.stop)
+	o.drawDue() // short steps one after another are long work too
 }
 
 // tick draws until stop is closed.
@@ -77,6 +89,11 @@ func (o *ongoing) tick(stop <-chan struct{}) {
 func (o *ongoing) draw() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.drawDue()
+}
+
+// drawDue draws if it is time to.
+func (o *ongoing) drawDue() {
 	now, every := o.now(), 5*time.Second
 	if o.terminal {
 		every = 100 * time.Millisecond

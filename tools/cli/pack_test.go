@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,19 +66,30 @@ func TestPackReports(t *testing.T) {
 	require.Equal(t, "estream: create "+dir+": it is there already, and a package is never written over; remove it or name another: file already exists\n", stderr)
 }
 
-// A slow checkpoint takes its time for each read.
-type slow struct{ checkpoint.Checkpoint }
-
-func (s slow) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
-	time.Sleep(5 * time.Millisecond)
-	return s.Checkpoint.Read(ctx, name, row, rows, dst)
+// A halting checkpoint gives so many reads, then makes a file and waits to be cancelled.
+type halting struct {
+	checkpoint.Checkpoint
+	left *atomic.Int32
+	file string
 }
 
-func slowly() *cli.App {
-	a := cli.Default()
-	a.Formats = []checkpoint.Format{{Name: "slow", Match: checkpoint.SafeTensors.Match, Open: func(path string, o checkpoint.Options) (checkpoint.Checkpoint, error) {
+func (h halting) Read(ctx context.Context, name string, row, rows int, dst []float32) error {
+	if h.left.Add(-1) >= 0 {
+		return h.Checkpoint.Read(ctx, name, row, rows, dst)
+	}
+	if err := os.WriteFile(h.file, nil, 0o666); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func halts(reads int32, file string) *cli.App {
+	a, left := cli.Default(), new(atomic.Int32)
+	left.Store(reads)
+	a.Formats = []checkpoint.Format{{Name: "halting", Match: checkpoint.SafeTensors.Match, Open: func(path string, o checkpoint.Options) (checkpoint.Checkpoint, error) {
 		c, err := checkpoint.SafeTensors.Open(path, o)
-		return slow{c}, err
+		return halting{c, left, file}, err
 	}}}
 	return a
 }
@@ -87,7 +99,7 @@ const interruptedDir = "CLI_TEST_INTERRUPTED_DIR"
 // Ctrl-C in the middle says how to go on, and the same command does.
 func TestPackInterrupted(t *testing.T) {
 	if dir := os.Getenv(interruptedDir); dir != "" {
-		os.Exit(cli.Main(slowly(), []string{"pack", tiny, dir}))
+		os.Exit(cli.Main(halts(30, dir+".halted"), []string{"pack", "--workers", "2", tiny, dir})) // when some records are whole
 	}
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no interrupt to send here")
@@ -99,14 +111,13 @@ func TestPackInterrupted(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool {
-		data, _ := os.ReadFile(filepath.Join(dir+".partial", "package", "experts.bin"))
-		return len(bytes.Trim(data, "\x00")) > 0
+		_, err := os.Stat(dir + ".halted")
+		return err == nil
 	}, time.Minute, time.Millisecond)
-	time.Sleep(40 * time.Millisecond) // until a record is whole
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	cmd.Wait()
 	require.Equal(t, 130, cmd.ProcessState.ExitCode(), stderr.String())
-	require.Regexp(t, `^`+dir+` is unfinished, [\d.]+ % of it is kept; run the same command again to go on, or with --restart to begin anew\nestream: interrupted\n$`, stderr.String())
+	require.Regexp(t, `^`+dir+` is unfinished, [\d.]+ % of it is kept; run the same command again to go on, or with --restart to begin anew\nestream: interrupted\n$`, unhurriedEnd(stderr.String()))
 	require.Empty(t, stdout.String())
 
 	code, _, e := runApp(cli.Default(), "pack", "--encoding", "w8", tiny, dir)

@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"estream/runtime"
 	"estream/runtime/planner"
+	"estream/tools/calibrate"
 )
 
 // planFlags are the flags of plan beside those that say how a package runs.
@@ -36,8 +39,9 @@ package, and predicts from that how long runs take: with Q reads in flight and a
 arena of B groups of G experts, and with weights that stay in memory from run to
 run. It prints the best choice for each length of prompt, within --memory if that
 is given, and every choice that none is better than in memory, in the first run of
-a process and in those after it. What was measured is kept for the next time, and
-for run and bench, which take the shape that it chooses where none is given.
+a process and in those after it; --once is for run and trace, which keep no weights.
+What was measured is kept for the next time, and for run and bench, which take the
+shape that it chooses where none is given.
 
 Tio is the time of the reads with nothing computed, Texec that of the computation
 with nothing read, the bubble the share of a run in which neither limits. n* is
@@ -61,6 +65,7 @@ weights that are in memory already would be faster. With some of --readers, --ba
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)
+	fl.BoolVar(&f.once, "once", false, "predict what run and trace do within --memory: no weights are kept for a later run")
 	fl.BoolVar(&f.fresh, "fresh", false, "measure anew, though a profile is kept")
 	fl.StringVar(&f.plot, "plot", "", "draw time against memory into this file: .svg, or .html with the table below")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -88,13 +93,13 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 		return err
 	}
 	defer out.discard()
+	f.routing = a.newRouting()
+	f.routing.use(dir, &o)
 	profile, kept, err := a.profile(ctx, dir, f, o)
 	if err != nil {
 		return err
 	}
-	f.routing = a.newRouting()
-	f.routing.use(dir, &o)
-	bar := a.ongoing()
+	bar := a.ongoing(ctx)
 	told := bar.tells(ctx, "planning on "+f.backend)
 	all, err := until(ctx, func() (*plans, error) { return predict(told, dir, f, o, profile) })
 	bar.end()
@@ -173,7 +178,7 @@ func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Op
 	if p = planner.Load(key); p != nil && !f.fresh {
 		return p, "measured " + p.Taken.Format(time.DateTime) + " UTC; --fresh measures anew", nil
 	}
-	begun, bar := time.Now(), a.ongoing()
+	begun, bar := time.Now(), a.ongoing(ctx)
 	told := bar.tells(ctx, "measuring on "+f.backend)
 	p, err = until(ctx, func() (*planner.Profile, error) { return planner.Measure(told, dir, key, o) })
 	bar.end()
@@ -189,5 +194,11 @@ func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Op
 
 // profileKey names the profile of a package that runs as the flags say.
 func (f runFlags) profileKey(dir string, threads int) (string, error) {
-	return planner.Key(dir, threads, strings.Join([]string{cmp.Or(f.backend, "host"), cmp.Or(f.source, "file"), f.readLimit, cmp.Or(f.checksum, "always")}, " "))
+	how := []string{cmp.Or(f.backend, "host"), cmp.Or(f.source, "file"), f.readLimit, cmp.Or(f.checksum, "always")}
+	if f.routing != nil && how[0] != "host" { // whose graphs a calibration sizes
+		if text, err := os.ReadFile(filepath.Join(dir, calibrate.Name)); err == nil {
+			how = append(how, fmt.Sprintf("calibration %x", sha256.Sum256(text)))
+		}
+	}
+	return planner.Key(dir, threads, strings.Join(how, " "))
 }

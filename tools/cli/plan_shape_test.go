@@ -1,32 +1,38 @@
-package cli_test
+package cli
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"estream/pager/layout"
+	"estream/tools/calibrate"
 )
 
-// Run and bench take the shape that a kept profile chooses, unless one is given, or none is wanted, or they read otherwise.
-func TestPlanShape(t *testing.T) {
-	ownCache(t)
-	dir := packed(t, tiny, "w4")
-	const told = `(?m)^shape: by the profile of 20\d\d-\d\d-\d\d \S+ UTC; --plan off runs without it$`
-	shape := func(v map[string]any) []any { return []any{v["q"], v["b"], v["g"]} }
-	args := []string{"run", "--json", "--tokens", "1,2,3,4,5,6,7,8", dir}
-	before := ok(t, args...)
-	require.NotRegexp(t, told, before.errors, "no profile is kept")
-	plan := object(t, ok(t, "plan", "--json", "--tokens", "8", dir))["plans"].([]any)[0].(map[string]any)
-	r := ok(t, args...)
-	require.Regexp(t, told, r.errors)
-	require.Equal(t, shape(plan), shape(object(t, r)))
-	r = ok(t, "bench", "-p", "8", "-r", "1", "-o", "jsonl", dir)
-	require.Regexp(t, told, r.errors)
-	require.Equal(t, shape(plan), shape(object(t, r)))
-	for _, given := range [][]string{{"--plan", "off"}, {"--banks", "2"}, {"--threads", "1"}, {"--read-limit", "1GB/s"}, {"--checksum", "off"}} {
-		require.NotRegexp(t, told, ok(t, append(args, given...)...).errors, "%v", given)
+// TestProfileKey: a device's profile is of the calibration that sizes its graphs, the host's of none.
+func TestProfileKey(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, layout.ManifestName), []byte("x"), 0o666))
+	keys := func(f runFlags) (out []string) {
+		for _, text := range []string{"", "a", "b"} {
+			at := filepath.Join(dir, calibrate.Name)
+			if os.Remove(at); text != "" {
+				require.NoError(t, os.WriteFile(at, []byte(text), 0o666))
+			}
+			key, err := f.profileKey(dir, 2)
+			require.NoError(t, err)
+			out = append(out, key)
+		}
+		return out
 	}
-	require.Equal(t, shape(object(t, before)), shape(object(t, ok(t, append(args, "--plan", "off")...))))
-	r = run(append(args, "--plan", "on")...)
-	require.Equal(t, 2, r.code)
-	require.Contains(t, r.errors, `unknown --plan "on": use auto or off`)
+	r := (&App{}).newRouting()
+	k := keys(runFlags{routing: r, backend: "qnn-htp"})
+	require.NotEqual(t, k[0], k[1])
+	require.NotEqual(t, k[1], k[2])
+	for _, f := range []runFlags{{routing: r}, {routing: r, backend: "host"}, {backend: "qnn-htp"}} {
+		k := keys(f)
+		require.Equal(t, []string{k[0], k[0]}, k[1:], "%+v", f)
+	}
 }

@@ -11,12 +11,12 @@ import (
 // on, whatever command has them do it. A command that shows what it is at by itself has
 // a context of its own.
 func (a *App) compiling(ctx context.Context) context.Context {
-	o := a.ongoing()
+	o := a.ongoing(ctx)
 	return qnn.WithSteps(ctx, func(s qnn.Step) {
 		switch {
 		case s.Doing == "":
 			o.end()
-		case s.Doing != qnn.Running && ctx.Err() == nil: // of runs commands tell, if they are asked to
+		case s.Doing != qnn.Running: // of runs commands tell, if they are asked to
 			o.at(s.Device, stepText(s))
 		}
 	})
@@ -44,7 +44,6 @@ func (o *ongoing) tells(ctx context.Context, what string) context.Context {
 	o.at(what, "")
 	return qnn.WithSteps(ctx, func(s qnn.Step) {
 		switch {
-		case ctx.Err() != nil: // o has ended, and what cannot be stopped goes on
 		case s.Doing == "":
 			o.at(what, "")
 		case s.Doing == qnn.Running:

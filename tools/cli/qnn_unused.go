@@ -97,12 +97,12 @@ func remedied(err error) error {
 		if errors.As(why, &m) {
 			device, line = ", "+m.Device.String(), fmt.Sprintf("made for %s: %s", m.Made, m.Reason)
 			switch {
-			case m.Made.Arch == m.Device.Arch:
+			case m.Made.Arch == 0 || m.Made.Arch == m.Device.Arch:
 				line += ": " + m.Remedy
 			case m.Newer():
 				line += ", and a newer QAIRT"
 			}
-			if m.Newer() {
+			if m.Newer() && m.Made.Arch != 0 {
 				archs = append(archs, fmt.Sprintf("v%d", m.Made.Arch))
 			}
 		}

@@ -89,7 +89,7 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 		a.note("note: %s", n)
 	}
 	b := runtime.Batch{Prompts: prompts, Logits: want}
-	bar := a.ongoing()
+	bar := a.ongoing(ctx)
 	plan, err := m.PlanContext(bar.tells(ctx, "planning on "+f.backend), b) // for which a device may run graphs
 	bar.end()
 	if err != nil {

@@ -53,6 +53,24 @@ $`, r.out)
 	require.Contains(t, r.errors, "the prompt is empty")
 }
 
+// What runs once keeps no weights for a later run, whatever the budget; what runs again does.
+func TestRunOnce(t *testing.T) {
+	ownCache(t)
+	dir := packed(t, tiny, "w4")
+	for _, args := range [][]string{{"run", "--tokens", "1,2,3"}, {"trace", "--tokens", "1,2,3"}} {
+		r := ok(t, append(args, "--memory", "1GiB", dir)...)
+		require.Regexp(t, `(?m)^plan: .* MiB for 3 tokens`, r.errors, args)
+		require.NotContains(t, r.errors, "pins", args)
+	}
+	require.Contains(t, ok(t, "bench", "-p", "3", "-r", "1", "--progress", "--memory", "1GiB", dir).errors, "pins")
+	kept := func(args ...string) float64 {
+		p := object(t, ok(t, append(args, "--tokens", "3", "--memory", "1GiB", "--json", dir)...))["plans"].([]any)[0].(map[string]any)
+		return p["mapped_bytes"].(float64) - p["arena_bytes"].(float64)
+	}
+	require.Positive(t, kept("plan"))
+	require.Zero(t, kept("plan", "--once"))
+}
+
 // A file of tokens is a batch, whose logits come as a safetensors file.
 func TestRunOutput(t *testing.T) {
 	ids, _ := tensor(t, goldens, "batch.input_ids")

@@ -49,13 +49,14 @@ and a colour for each layer; --layers draws a part of the run.`,
 	fl.IntVar(&f.waits, "waits", 8, "longest waits to show")
 	fl.StringVar(&f.tokens, "tokens", "", "token ids instead of a prompt, separated by commas")
 	f.shaping(fl, a)
+	f.planning(fl)
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {
 			if len(args) > 1 {
 				return usagef("%s is a trace: a prompt is for a package", args[0])
 			}
-			for _, name := range []string{"tokens", "memory", "schedule", "readers", "banks", "group", "chunk", "threads", "backend", "source", "read-limit", "checksum"} {
+			for _, name := range []string{"tokens", "memory", "schedule", "readers", "banks", "group", "chunk", "threads", "backend", "source", "read-limit", "checksum", "plan"} {
 				if fl.Changed(name) {
 					return usagef("%s is a trace: --%s is for a package", args[0], name)
 				}

@@ -29,7 +29,7 @@ func (a *App) printSummary(s trace.Summary, waits int) error {
 		parts = append(parts, fmt.Sprintf("%s %s", g.Name, percent(g.Took, s.Compute)))
 	}
 	p("computing %.3f s (%s): %s", s.Compute.Seconds(), percent(s.Compute, s.Total), strings.Join(parts, ", "))
-	p("neither   %.3f s (%s): between programs, and before the first", s.Neither().Seconds(), percent(s.Neither(), s.Total))
+	p("other     %.3f s (%s): neither computing nor waiting: between programs, and before the first", s.Neither().Seconds(), percent(s.Neither(), s.Total))
 	p("waiting   %.3f s (%s) in %d waits", s.Waiting.Seconds(), percent(s.Waiting, s.Total), len(s.Delays))
 	for _, c := range s.Causes {
 		p("          %s in %d: %s", millis(c.Took), c.N, trace.Cause(c.Name).Doc())

@@ -16,7 +16,7 @@ func TestTraceCommand(t *testing.T) {
 	require.Regexp(t, `(?s)^run       5 tokens in \d+\.\d+ s; bubble estimate \d+\.\d %
 reading   \d+\.\d+ s \(\d+ %\): \d+\.\d KiB in \d+ reads, \S+ \S+/s while any was in flight; \d+ guesses dropped
 computing .*experts \d+ %.*
-neither   \d+\.\d+ s \(\d+ %\): between programs, and before the first
+other     \d+\.\d+ s \(\d+ %\): neither computing nor waiting: between programs, and before the first
 waiting   \d+\.\d+ s \(\d+ %\) in \d+ waits
 `, r.out)
 	drawing, err := os.ReadFile(svg)

@@ -286,7 +286,7 @@ func TestRunCancelled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(fake.Root, androidFolder, "stopped"))
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestProbeFails(t *testing.T) {

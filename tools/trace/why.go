@@ -23,7 +23,7 @@ const (
 // Doc says what a cause is, and what helps.
 func (c Cause) Doc() string {
 	return map[Cause]string{
-		Disk:    "the disk was busy with other records: it is slower than the computation; more --memory keeps weights there, a longer prompt computes more for each byte",
+		Disk:    "the disk was busy with other records: it is slower than the computation; a longer prompt computes more for each byte, and a process of many runs keeps weights in more --memory",
 		Banks:   "the disk was idle, and no bank or dense slot was free to read into: more --banks, or --memory",
 		Routes:  "the disk was idle until routes were known: of long prompts --schedule before-routing begins sooner; of short ones it reads what nobody wants",
 		Start:   "nothing could be computed before the first records were there",

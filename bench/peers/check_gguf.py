@@ -18,9 +18,6 @@ import subprocess
 import sys
 import tempfile
 
-import llama_cpp
-import numpy as np
-
 IDS = [i * (i + 5) % 47 for i in range(33)]  # of the smallest vocabulary, 48
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -30,6 +27,10 @@ def main():
     p.add_argument("--tolerance", type=float, default=1e-4, help="of logits, whose spread is some units (default 0.0001)")
     p.add_argument("--verbose", action="store_true", help="show what llama.cpp says while it loads")
     a = p.parse_args()
+    global llama_cpp, np  # imported once the arguments are read, so that --help needs neither
+    import llama_cpp
+    import numpy as np
+
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         run("go", "test", "./models/all", "-count=1", "-run", "TestFamiliesAsGGUF|TestPeerFiles", "-gguf", work)

@@ -4,6 +4,8 @@ import contextlib
 import io
 import json
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -34,6 +36,25 @@ class Case(unittest.TestCase):
         with self.assertRaises(SystemExit) as e:
             do(*args)
         self.assertIn(want, str(e.exception))
+
+
+class Help(unittest.TestCase):
+    def help(self, name):
+        """What --help prints where nothing but Python's own library is installed (-S)."""
+        script = pathlib.Path(__file__).with_name(name)
+        return subprocess.run([sys.executable, "-S", script, "--help"], capture_output=True, text=True, check=True).stdout
+
+    def test_needs_no_packages(self):
+        self.assertIn("usage: check_gguf.py [-h] [--tolerance TOLERANCE] [--verbose]", self.help("check_gguf.py"))
+        self.assertIn("usage: write_gguf.py [-h] config file", self.help("write_gguf.py"))
+
+    def test_every_option_has_help_and_default(self):
+        with mock.patch.dict("os.environ", COLUMNS="1000"):
+            text = self.help("peers.py")
+        options = re.split(r"\n  (?=--)", text)[1:]
+        self.assertEqual([o.split()[0] for o in options], ["--peer", "--config", "--tokens", "--encodings", "--memory", "--limit", "--patience", "--threads", "--runs", "--dir", "--keep"])
+        for o in options:
+            self.assertRegex(o, r"\s{2,}\w.*default")
 
 
 class Folder(Case):

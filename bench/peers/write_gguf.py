@@ -1,12 +1,17 @@
-"""Writes a GGUF of an OLMoE shape with random Q4_0 weights. Arguments: config.json, file."""
+"""Writes a GGUF of an OLMoE shape with random Q4_0 weights. Needs gguf and numpy."""
+import argparse
 import json
-import sys
 
-import gguf
+p = argparse.ArgumentParser(description=__doc__)
+p.add_argument("config", help="config.json of an OLMoE shape")
+p.add_argument("file", help="GGUF file to write")
+a = p.parse_args()
+
+import gguf  # after the arguments, so that --help needs neither
 import numpy as np
 
-c = json.load(open(sys.argv[1]))
-w = gguf.GGUFWriter(sys.argv[2], "olmoe")
+c = json.load(open(a.config))
+w = gguf.GGUFWriter(a.file, "olmoe")
 rng = np.random.default_rng(1)
 hidden, width, experts, vocabulary = c["hidden_size"], c["intermediate_size"], c["num_experts"], c["vocab_size"]
 heads, groups = c["num_attention_heads"], c["num_key_value_heads"]

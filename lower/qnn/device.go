@@ -191,7 +191,7 @@ func (d *Device) check(g *ir.Graph, p lower.Packing) error {
 			return fmt.Errorf("%s: %s has an extent that is no number: bind it to a tier: %w", v.Label(), v.Type, lower.ErrUnsupported)
 		}
 		if v.Op == ir.Weight && lower.IsMatrix(g, v) && p.Name != Packing().Name {
-			return fmt.Errorf("%s is packed as %s: repack for %s: %w", v.Label(), p.Name, Packing().Name, lower.ErrUnsupported)
+			return &packedForOther{v, p.Name, d.name}
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestCompileErrors(t *testing.T) {
 	d := cpu(t)
 	for _, c := range []struct{ text, packing, want string }{
 		{"graph g\n  %1:x = input : f32[T,4]\n  %2 = silu %1 : f32[T,4]\n  return %2", "qnn", "qnn-cpu: graph g: %1:x = input: f32[T,4] has an extent that is no number: bind it to a tier: unsupported"},
-		{productText, "host", "qnn-cpu: graph g: %2:w.weight = weight is packed as host: repack for qnn: unsupported"},
+		{productText, "host", "qnn-cpu: graph g: %2:w.weight = weight is packed as host, which qnn-cpu does not read: estream repack --backend qnn-cpu PACKAGE NEW"},
 		{"graph g\n  %1:x = input : f32[2,4]\n  %2 = topk %1 k=1 : i32[2,1]\n  return %2", "qnn", "qnn-cpu: graph g: topk : i32[2,1] of f32[2,4]: there is no row for this operator: its graph stays on the host: unsupported"},
 	} {
 		_, err := d.Compile(t.Context(), parse(t, c.text), lower.Packing{Name: c.packing})

@@ -23,6 +23,19 @@ func Packing() lower.Packing {
 	return lower.Packing{Name: "qnn", Size: packedSize, Pack: pack, Unpack: unpack}
 }
 
+// A packedForOther is a refusal of a weight that another backend's programs read. It
+// wraps lower.ErrUnsupported, whose text would follow the remedy and say nothing.
+type packedForOther struct {
+	weight          *ir.Value
+	packing, device string
+}
+
+func (e *packedForOther) Error() string {
+	return fmt.Sprintf("%s is packed as %s, which %s does not read: estream repack --backend %[3]s PACKAGE NEW", e.weight.Label(), e.packing, e.device)
+}
+
+func (e *packedForOther) Unwrap() error { return lower.ErrUnsupported }
+
 // A part is a run of a packed matrix that a graph reads as one tensor.
 type part struct {
 	off, len int64

@@ -33,6 +33,12 @@ func TestQNN(t *testing.T) {
 		return out
 	}
 	want := next(dir) // on the host
+	hosts := packed(t, tiny, "f32")
+	for _, device := range []string{"qnn-cpu", "qnn-htp"} {
+		r := run("run", "--tokens", "1", "--backend", device, hosts)
+		require.Equal(t, 1, r.code)
+		require.Regexp(t, `^estream: package `+hosts+`: `+device+`: graph \S+: .* is packed as host, which `+device+` does not read: estream repack --backend `+device+` PACKAGE NEW\n$`, r.errors)
+	}
 	qnnLibrary(t, "libQnnCpu.so")
 	require.Equal(t, want, next("--backend", "qnn-cpu", dir))
 	require.Regexp(t, `21 values of p33 are within 0.0001 of `, ok(t, "check", "--backend", "qnn-cpu", "--golden", goldens, again).out)

@@ -22,8 +22,9 @@ with its records at another alignment, as a disk of larger blocks wants them.
 The weights keep their codes and scales: nothing is rounded again, and the
 checkpoint is not needed. Programs that the old backend compiled are left out. An
 interrupted repack goes on where it was, as pack does.`,
-		Example: "  estream repack --align 65536 olmoe.estream olmoe-64k.estream",
-		Args:    args(cobra.ExactArgs(2)),
+		Example: `  estream repack --backend qnn-htp olmoe.estream olmoe-htp.estream
+  estream repack --align 65536 olmoe.estream olmoe-64k.estream`,
+		Args: args(cobra.ExactArgs(2)),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Backend, "backend", "host", "whose programs will run it: "+strings.Join(a.backendNames(), ", "))

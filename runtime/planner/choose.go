@@ -168,10 +168,15 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 		pager.Geometry
 	}
 	seen := map[shape]bool{} // that as has given already: what is given of a shape makes many the same
+	var unmapped []int64     // what those map that map too much
 	for _, s := range p.shapes() {
 		plan, err := as(s)
 		is := shape{plan.Readers, plan.Chunk, plan.Geometry}
-		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.idle(plan) || p.Limit > 0 && p.Mapped(plan) > p.Limit) {
+		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.idle(plan)) {
+			continue
+		}
+		if err == nil && p.Limit > 0 && p.Mapped(plan) > p.Limit {
+			unmapped = append(unmapped, p.Mapped(plan))
 			continue
 		}
 		seen[is] = true
@@ -186,6 +191,9 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 	}
 	if len(out) > 0 {
 		return out, nil
+	}
+	if len(unmapped) > 0 {
+		return nil, fmt.Errorf("the least that works has %d bytes of arena and pins, %d allowed: allow more, or give less memory: %w", slices.Min(unmapped), p.Limit, ErrLimit)
 	}
 	c, err := p.own(as)
 	if err != nil {

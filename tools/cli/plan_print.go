@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"estream/pager/layout"
 	"estream/runtime"
@@ -44,21 +45,30 @@ func (p *plans) print(out io.Writer) error {
 	for _, x := range p.lengths {
 		g := x.Plan.Geometry
 		fmt.Fprintf(out, "\n%d tokens: Q=%d B=%d G=%d, in chunks of %d\n", x.tokens, x.Plan.Readers, g.Banks, g.Group, x.Plan.Chunk)
-		fmt.Fprintf(out, "time     %.3f s the first run, Tio %.3f s, Texec %.3f s, bubble %.1f %%; %.3f s each one after it\n",
-			x.First.Time.Seconds(), x.First.Reads.Seconds(), x.First.Compute.Seconds(), 100*x.First.Bubble(), x.Next.Time.Seconds())
+		fmt.Fprintf(out, "time     %s the first run, Tio %s, Texec %s, bubble %.1f %%; %s each one after it\n",
+			seconds(x.First.Time), seconds(x.First.Reads), seconds(x.First.Compute), 100*x.First.Bubble(), seconds(x.Next.Time))
 		fmt.Fprintf(out, "memory   %s, of it arena %s; %s mapped a session\n", formatSize(x.Plan.Bytes()), formatSize(g.Bytes()), formatSize(p.Mapped(x.Plan)))
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(w, "memory\tfirst run\tbubble\tafter it\tbubble\tQ\tB\tG\tchunk\tmapped\t")
 		for _, c := range x.frontier {
 			g := c.Plan.Geometry
-			fmt.Fprintf(w, "%s\t%.3f s\t%.1f %%\t%.3f s\t%.1f %%\t%d\t%d\t%d\t%d\t%s\t\n", formatSize(c.Plan.Bytes()), c.First.Time.Seconds(), 100*c.First.Bubble(),
-				c.Next.Time.Seconds(), 100*c.Next.Bubble(), c.Plan.Readers, g.Banks, g.Group, c.Plan.Chunk, formatSize(p.Mapped(c.Plan)))
+			fmt.Fprintf(w, "%s\t%s\t%.1f %%\t%s\t%.1f %%\t%d\t%d\t%d\t%d\t%s\t\n", formatSize(c.Plan.Bytes()), seconds(c.First.Time), 100*c.First.Bubble(),
+				seconds(c.Next.Time), 100*c.Next.Bubble(), c.Plan.Readers, g.Banks, g.Group, c.Plan.Chunk, formatSize(p.Mapped(c.Plan)))
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seconds are thousandths, or finer of a time that has few of them.
+func seconds(d time.Duration) string {
+	digits := 3
+	if d < 100*time.Millisecond {
+		digits = 5
+	}
+	return fmt.Sprintf("%.*f s", digits, d.Seconds())
 }
 
 func (p *plans) json() map[string]any {

@@ -38,7 +38,7 @@ func (m *Model) measure(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	calls := int64(len(m.layers)) * int64((p.Tokens+p.Chunk-1)/p.Chunk)
+	calls := int64(len(m.layers)) * int64((p.Tokens+p.Chunk-1)/max(1, p.Chunk))
 	p.Parts = []Part{
 		{"program", m.program},
 		{"arena", p.Geometry.Bytes()},

@@ -35,6 +35,8 @@ func TestPlanAs(t *testing.T) {
 	require.Contains(t, records, runtime.Pinned{Stage: 2, Count: 8})
 	_, err = free.PlanAs(t.Context(), len(prompt), runtime.Shape{}, 1)
 	require.ErrorIs(t, err, runtime.ErrMemory)
+	_, err = free.PlanAs(t.Context(), 0, runtime.Shape{}, 0)
+	require.NoError(t, err, "of no tokens")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = free.PlanAs(ctx, len(prompt), runtime.Shape{}, 0)

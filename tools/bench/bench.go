@@ -34,8 +34,8 @@ type Options struct {
 	Host     host.Options    // of the backend; Threads and Trace are set by the bench
 	Resident bool            // all weights that runs want stay in memory: instead of Runtime.Memory and Schedule
 
-	// Use sets what o runs on, given the host's backend; nil: that alone.
-	Use func(o *runtime.Options, host lower.Backend)
+	// Use sets what a package runs on, given the host's backend; nil: that alone.
+	Use func(pkg string, o *runtime.Options, host lower.Backend)
 
 	// Shape sets what o leaves open of the shape in which a package runs, when the rest of o is set; nil: nothing.
 	Shape func(pkg string, o *runtime.Options) error

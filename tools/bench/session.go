@@ -63,7 +63,7 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 // use sets what the package runs on.
 func (s *session) use(o *runtime.Options, host lower.Backend) {
 	if o.Host = host; s.Use != nil {
-		s.Use(o, host)
+		s.Use(s.pkg, o, host)
 	}
 	s.backends = o.Host.Name()
 	if o.Device != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"estream/lower"
 	"estream/lower/host"
 	"estream/runtime"
 	"estream/tools/bench"
@@ -85,7 +86,19 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.Packages, o.Host, o.Use, o.Census = f.models, host.Options{Ops: a.HostOps}, b.use, a.census
+	inside, err := qnnInside()
+	if err != nil {
+		return o, err
+	}
+	o.Packages, o.Host, o.Census = f.models, host.Options{Ops: a.HostOps}, a.census
+	o.Use = func(pkg string, r *runtime.Options, h lower.Backend) {
+		if b.use(r, h); r.Device == nil {
+			return
+		}
+		f.routing = a.newRouting()
+		f.routing.use(pkg, r)
+		r.Inside, r.Taps, r.Tap, r.Events = inside, nil, nil, nil // whether live routing drifts is not asked
+	}
 	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
 	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
 	if !f.resident {

@@ -85,7 +85,15 @@ func TestRoutingOfRuns(t *testing.T) {
 	require.Greater(t, npu.Runs(), ran)
 	require.Zero(t, npu.Live(), "device memory that nobody freed")
 
+	benched := func() int {
+		ran := npu.Runs()
+		require.Zero(t, Main(a, []string{"bench", "-p", "32", "-r", "1", "--no-warmup", "--plan", "off", "--backend", "npu", dir}), notes.String())
+		return npu.Runs() - ran
+	}
+	calibrated := benched()
+	require.Positive(t, calibrated)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, calibrate.Name), []byte("{}"), 0o600))
+	require.NotEqual(t, calibrated, benched(), "launches of bench, with the calibration and without")
 	notes.Reset()
 	r, said := run(runtime.Options{Packings: b.Packings()}, 1)
 	require.Nil(t, r.watch)

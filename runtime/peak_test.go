@@ -25,6 +25,7 @@ const peakVar = "ESTREAM_TEST_PEAK" // the task of a process that runs a package
 type peakTask struct {
 	readers, threads, tokens int
 	memory                   int64
+	chunk                    int // rows of a body at a time; 0: chosen
 }
 
 // wideConfig is a model that takes more than the program does, and runs in moments.
@@ -46,15 +47,16 @@ func TestPeak(t *testing.T) {
 	}
 	dir := wide(t)
 	for _, c := range []peakTask{
-		{1, 1, 16, 0}, {1, 1, 512, 0}, {2, 2, 512, 0}, {8, 2, 512, 0}, {32, 2, 512, 0}, {2, 4, 512, 0},
-		{2, 2, 512, 36 << 20}, {32, 2, 512, 40 << 20}, {1, 2, 2048, 0}, {64, 2, 2048, 0}, {2, 2, 8192, 0},
+		{1, 1, 16, 0, 0}, {1, 1, 512, 0, 0}, {2, 2, 512, 0, 0}, {8, 2, 512, 0, 0}, {32, 2, 512, 0, 0}, {2, 4, 512, 0, 0},
+		{2, 2, 512, 36 << 20, 0}, {32, 2, 512, 40 << 20, 0}, {1, 2, 2048, 0, 0}, {64, 2, 2048, 0, 0}, {2, 2, 8192, 0, 0},
+		{1, 1, 2048, 0, 1}, {16, 2, 2048, 0, 4}, // some thousand calls, whose garbage a busy collector leaves
 	} {
 		for i, r := range peaksOf(t, dir, c) {
 			t.Logf("%+v, run %d: a peak of %d bytes, %.3f of the plan, %.3f but for threads: %s", c, i, r.peak, float64(r.peak)/float64(r.plan), float64(r.peak)/float64(r.plan-r.threads), r.told)
 			require.LessOrEqual(t, r.peak, r.plan, "%+v, run %d: the peak, of %s", c, i, r.told)
 			// What is for garbage, and for routes that all lead to one group, is a larger share of fewer tokens; weights
 			// that stay in memory leave their places in the arena untouched; how many threads are at once is chance.
-			if c.tokens >= 512 && c.memory == 0 {
+			if c.tokens >= 512 && c.memory == 0 && c.chunk == 0 {
 				require.GreaterOrEqual(t, 10*r.peak, 9*(r.plan-r.threads), "%+v, run %d: ten times the peak, of %s", c, i, r.told)
 			}
 			if c.memory > 0 {
@@ -88,7 +90,7 @@ type peak struct {
 func peaksOf(t *testing.T, dir string, c peakTask) (out [2]peak) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestPeak$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d %d %q", peakVar, c.readers, c.threads, c.tokens, c.memory, dir))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d %d %d %q", peakVar, c.readers, c.threads, c.tokens, c.memory, c.chunk, dir))
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%+v: %s", c, text)
 	a, b := &out[0], &out[1]
@@ -102,11 +104,11 @@ func peaksOf(t *testing.T, dir string, c peakTask) (out [2]peak) {
 func runPeak(t *testing.T, task string) {
 	var c peakTask
 	var dir string
-	_, err := fmt.Sscanf(task, "%d %d %d %d %q", &c.readers, &c.threads, &c.tokens, &c.memory, &dir)
+	_, err := fmt.Sscanf(task, "%d %d %d %d %d %q", &c.readers, &c.threads, &c.tokens, &c.memory, &c.chunk, &dir)
 	require.NoError(t, err)
 	debug.SetGCPercent(25)
 	goruntime.GOMAXPROCS(c.threads + c.readers)
-	m := open(t, dir, runtime.Options{Readers: c.readers, Threads: c.threads, Memory: c.memory})
+	m := open(t, dir, runtime.Options{Readers: c.readers, Threads: c.threads, Memory: c.memory, Chunk: c.chunk})
 	debug.FreeOSMemory()
 	ids := make([]int32, c.tokens)
 	for i := range ids {

@@ -39,6 +39,11 @@ func (f *runFlags) shaping(fl *pflag.FlagSet, a *App) {
 	fl.IntVar(&f.banks, "banks", 0, "groups of experts in memory (default 4, or 3 of experts above 32 MiB)")
 	fl.IntVar(&f.group, "group", 0, "experts a read (default: about 32 MiB)")
 	fl.IntVar(&f.chunk, "chunk", 0, "rows of a layer's body at a time (default 512)")
+	f.machine(fl, a)
+}
+
+// machine are the flags that say what computes a package, and where its weights are read from.
+func (f *runFlags) machine(fl *pflag.FlagSet, a *App) {
 	fl.IntVar(&f.threads, "threads", 0, "threads that compute (default: one a processor)")
 	fl.StringVar(&f.backend, "backend", "host", "what the graphs run on: "+strings.Join(a.backendNames(), ", "))
 	f.reading(fl, a)

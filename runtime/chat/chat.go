@@ -126,7 +126,11 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
 		c := config.New()
 		c.TrimBlocks, c.LeftStripBlocks = true, true
-		text := rewrite(text, c)
+		text, err := spaced(text)
+		if err != nil {
+			return nil, err
+		}
+		text = rewrite(text, c)
 		if err := checkDeep(text); err != nil {
 			return nil, err
 		}

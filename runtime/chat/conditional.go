@@ -18,10 +18,9 @@ type rewriter struct {
 	done int // bytes of text that are in out
 }
 
-// rewrite returns a template without conditional expressions, and without operators, indexes
-// and literals that gonja has otherwise, and with the lines' ends of Unix, which tokens' places are of.
+// rewrite returns a spaced template without conditional expressions, and without operators,
+// indexes and literals that gonja has otherwise.
 func rewrite(text string, c *config.Config) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	r := &rewriter{text: text}
 	for s := tokens.LexAll(text, c); !s.End(); {
 		r.toks = append(r.toks, s.Next())

@@ -130,6 +130,26 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
+// A line may end wherever a space may stand, and a word that is an operator needs none.
+func TestSpaces(t *testing.T) {
+	for text, want := range map[string]string{
+		"{% set b=5 %}{{\nb }}|{{ [1,2]\n[1] }}|{{\n[1,2][\n1\n]\n}}":                                                           "5|2|2",
+		"{% if\nnot\nfalse\n%}y{%\nendif\n%}{{ 1\r\n+\r2\n}}{{\n'a'\n'b'\n}}":                                                   "y3ab",
+		"{{ {\n} }}x{{ {\n'a'\n:\n3\n}\n.\na\n}}{%\nset b\n=\n7\n%}{{\nb\nif\nb\nelse\n3\n}}":                                   "{}x37",
+		"{{\nnone\n}}{{\nNone\n}}{{\ntrue\n}}{{ 'x'\n|\nupper\n}}":                                                              "NoneNoneTrueX",
+		"{% for a\nin\n[1,2]\n%}{{\na\n}}{% endfor %}{{ 3\nis\ndefined\n}}{{ 3\nin\n[\n3\n]\n}}":                                "12TrueTrue",
+		"{{-\nmessages\n[\n0\n]\n.\nrole\n-}}{{ -\n3 }}{{ 2\n**\n3 }}{{\u00a03\f}}":                                             "system-383",
+		"{% if true and\n  true %}y{% endif %}{{ 3 in[3] }}{{ true and(true)or(false) }}{{ not[1] }}{{ not-1 }}{{ 3 is\n odd}}": "yTrueTrueFalseFalseTrue",
+		"{# {{\n! #}{% raw %}{{\n! {% if a$ %}{%- endraw %}{{ 'in\nand'\n}}{{ '\\'in' }}{{ inside }}{{ {'or': 1}.or}}":          "{{\n! {% if a$ %}in\nand'in1",
+	} {
+		tmpl, err := Parse("t", text, nil)
+		require.NoError(t, err, text)
+		got, err := tmpl.Render(talk, true)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+}
+
 // What takes memory, or time, without going deep or writing is ended by the watch;
 // a loop stops then.
 func TestWatch(t *testing.T) {
@@ -148,13 +168,24 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// What gonja would leave out is refused.
+func TestUnknown(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{{# }}}": `t: line 1: '#' has no meaning in an expression of Jinja`, "a\r\n{{ a\n! }}": `t: line 3: '!' has no meaning in an expression of Jinja`,
+		"{% if $a %}{% endif %}": `t: line 1: '$' has no meaning in an expression of Jinja`, "{{ 'a }}": `t: line 1: '\'' has no meaning in an expression of Jinja`,
+	} {
+		_, err := Parse("t", text, nil)
+		require.EqualError(t, err, want, text)
+	}
+}
+
 // Whatever a template says, it is refused or parsed, and what has nothing in it that is
 // rewritten stays as it is.
 func FuzzParse(f *testing.F) {
-	rewritten := regexp.MustCompile(`if|not|None|[-+*/\[.'"\r]|[^{]%[^}]|\{\s*\}`)
+	rewritten := regexp.MustCompile(`if|not|None|[-+*/\[.'"]|[^{]%[^}]|\{\s*\}`)
 	for _, text := range []string{
 		"{{ 'a' if b else c }}", "{% for x in y if (z if w else [v, {'u': t}]) %}{{ x }}{% endfor %}", "{% set a = f(b=1 if c) %}",
-		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}", "{{{{{#}(}}",
+		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}", "{{{{{#}(}}", "{{{# }}}", "{{\na\nand\nb in[1]\n}}{% raw %}{{\n{% endraw %}",
 	} {
 		f.Add(text)
 	}
@@ -162,8 +193,13 @@ func FuzzParse(f *testing.F) {
 		if _, err := Parse("t", text, nil); err != nil && strings.Contains(err.Error(), "runtime error") {
 			t.Logf("gonja: %v", err)
 		}
-		if got := rewrite(text, config.New()); !rewritten.MatchString(text) && got != text {
-			t.Errorf("%q is rewritten as %q", text, got)
+		apart, err := spaced(text)
+		if err != nil {
+			return
+		}
+		require.Equal(t, strings.Join(strings.Fields(text), ""), strings.Join(strings.Fields(apart), ""))
+		if got := rewrite(apart, config.New()); !rewritten.MatchString(text) && got != apart {
+			t.Errorf("%q is rewritten as %q", apart, got)
 		}
 	})
 }

@@ -12,7 +12,7 @@ func (r *rewriter) literal(k, j int) (string, int) {
 	switch t := r.toks[k]; {
 	case t.Type == tokens.Name && t.Val == "None":
 		return "none", k + 1
-	case t.Type == tokens.LeftBrace && k+1 < j && r.toks[k+1].Type == tokens.RightBrace && r.toks[k+1].Val == "}": // not "#}"
+	case t.Type == tokens.LeftBrace && k+1 < j && r.toks[k+1].Type == tokens.RightBrace:
 		return dictName + "()", k + 2
 	case end > k+1:
 		text := "("

@@ -13,6 +13,14 @@ type LayerWork struct {
 	Padding float64 `json:"padding"` // share of padded rows among those that the device computed
 }
 
+// Total adds up what experts were in all layers.
+func Total(work []LayerWork) (all passes.Work) {
+	for _, w := range work {
+		all.Add(w.Work)
+	}
+	return all
+}
+
 // count adds what the last call was on the device, if it was one of experts.
 func (r *run) count(c *lower.Call) {
 	d, ok := r.m.device.(interface{ Worked() passes.Work })

@@ -87,7 +87,7 @@ func (b *binding) factor(dst []byte, f float32) error {
 	}
 	f *= b.times
 	if b.to == ir.F16 && (f < 0x1p-14 || f > 0x1p15) {
-		return fmt.Errorf("factor %v is beyond half precision: quantize the matrix again, or keep it as numbers", f)
+		return fmt.Errorf("factor %v is beyond half precision: estream pack --backend qnn-htp --encoding bf16 CHECKPOINT NEW", f)
 	}
 	lower.Encode(dst, []float32{f}, b.to)
 	return nil

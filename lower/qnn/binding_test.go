@@ -17,7 +17,7 @@ func TestFactors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []byte{0, 0x44}, got) // 4 in half precision
 	_, err = b.bind(nil, 0x1p-20, make([]byte, 2))
-	require.EqualError(t, err, "factor 1.5258789e-05 is beyond half precision: quantize the matrix again, or keep it as numbers")
+	require.EqualError(t, err, "factor 1.5258789e-05 is beyond half precision: estream pack --backend qnn-htp --encoding bf16 CHECKPOINT NEW")
 	_, err = b.bind(nil, 3, make([]byte, 2))
 	require.EqualError(t, err, "factor is 3, want a power of two")
 }

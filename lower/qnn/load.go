@@ -108,7 +108,7 @@ func (d *Device) read(lows []*lowered, binary []byte) ([]native.Signature, error
 	for i, low := range lows {
 		at := slices.IndexFunc(m.Graphs, func(s native.Signature) bool { return s.Graph == low.desc.Name })
 		if at < 0 {
-			return nil, fmt.Errorf("it has no graph %s: another version of estream made it, of another package, or for other tiers: prepare the package again: %w", low.desc.Name, lower.ErrUnsupported)
+			return nil, fmt.Errorf("it has no graph %s: another version of estream made it, of another package, or for other tiers: %w", low.desc.Name, lower.ErrUnsupported)
 		}
 		if out[i], err = match(low.desc, m.Graphs[at]); err != nil {
 			return nil, fmt.Errorf("graph %s: %w", low.desc.Name, err)
@@ -128,7 +128,7 @@ func match(d *native.Desc, made native.Signature) (native.Signature, error) {
 		for _, t := range side.want {
 			i := slices.IndexFunc(side.have, func(p native.Port) bool { return p.Name == t.Name })
 			if i < 0 || side.have[i].Type != t.Type || !slices.Equal(side.have[i].Dims, t.Dims) || len(side.have) != len(side.want) {
-				return s, fmt.Errorf("its tensors are not those of this graph, as %s %s%v: another version of estream made it, or values are tapped: prepare the package again: %w", t.Name, t.Type, t.Dims, lower.ErrUnsupported)
+				return s, fmt.Errorf("its tensors are not those of this graph, as %s %s%v: another version of estream made it, or values are tapped: %w", t.Name, t.Type, t.Dims, lower.ErrUnsupported)
 			}
 			*side.to = append(*side.to, native.Port{Tensor: t, ID: side.have[i].ID})
 		}

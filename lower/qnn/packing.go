@@ -135,7 +135,7 @@ func packHalves(dst []byte, m *quant.Matrix, parts []part) error {
 	for i := range high {
 		s, at := scaleAt(m, i/cols, i%cols), 0
 		if high[i], at = sixteenth(s[0]), i%cols; high[i] == notNormal {
-			return fmt.Errorf("packing qnn: row %d, block %d: scale %v is below 2^-10, a 16th of which half precision has not: quantize the matrix again, with a factor", i/cols, at, quant.FromF16(s[0]))
+			return fmt.Errorf("packing qnn: row %d, block %d: scale %v is below 2^-10, a 16th of which half precision has not: pack the checkpoint with --encoding w8", i/cols, at, quant.FromF16(s[0]))
 		}
 		low[i] = s[1]
 	}

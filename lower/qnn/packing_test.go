@@ -72,7 +72,7 @@ func TestPackingErrors(t *testing.T) {
 	small := randomMatrix(rand.New(rand.NewPCG(1, 2)), ir.W4G32, 2, 64)
 	small.Scale[2] = quant.F16(0x1p-11)
 	require.EqualError(t, Packing().Pack(make([]byte, 192), small),
-		"packing qnn: row 1, block 0: scale 0.00048828125 is below 2^-10, a 16th of which half precision has not: quantize the matrix again, with a factor")
+		"packing qnn: row 1, block 0: scale 0.00048828125 is below 2^-10, a 16th of which half precision has not: pack the checkpoint with --encoding w8")
 	require.EqualError(t, Packing().Pack(make([]byte, 128), small), "packing qnn: 128 bytes for w4g32[2,64], want 192")
 	_, err := Packing().Unpack(make([]byte, 64), ir.Tensor(ir.W8, ir.N(2), ir.N(64)))
 	require.EqualError(t, err, "packing qnn: 64 bytes for w8[2,64], want 192")

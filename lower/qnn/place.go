@@ -95,7 +95,7 @@ func ParseSoC(s string) (find.SoC, error) {
 
 func halfPrecise(c find.SoC, said string) (find.SoC, error) {
 	if !c.Half {
-		return c, fmt.Errorf("%s: HTP of %s computes in whole numbers only, and graphs are made in half precision: choose another chip", said, c)
+		return c, fmt.Errorf("%s: HTP of %s computes in whole numbers only, and graphs are made in half precision: choose another chip, such as SM8750", said, c)
 	}
 	return c, nil
 }

@@ -24,7 +24,7 @@ func TestParseSoC(t *testing.T) {
 		"":       `unknown chip ""` + unknown,
 		"v9":     `unknown chip "v9"` + unknown,
 		"0":      `unknown chip "0"` + unknown,
-		"SM7325": `SM7325: HTP of SM7325 (v68) computes in whole numbers only, and graphs are made in half precision: choose another chip`,
+		"SM7325": `SM7325: HTP of SM7325 (v68) computes in whole numbers only, and graphs are made in half precision: choose another chip, such as SM8750`,
 	} {
 		_, err := qnn.ParseSoC(s)
 		require.EqualError(t, err, want)

@@ -142,7 +142,7 @@ func TestArtifacts(t *testing.T) {
 		want       string
 	}{
 		{"another chip's", productText, made["v75"], `^qnn-htp: context binary: it: made for HTP v75, QAIRT .*; the device has HTP v79, .*: another generation: `},
-		{"another package's", productText, made["v79"], `^qnn-htp: context binary: it has no graph g#[0-9a-f]{8}: another version of estream made it, of another package, or for other tiers: prepare the package again: unsupported$`},
+		{"another package's", productText, made["v79"], `^qnn-htp: context binary: it has no graph g#[0-9a-f]{8}: another version of estream made it, of another package, or for other tiers: unsupported$`},
 		{"another graph of the name", strings.Replace(productText, "graph g", "graph expert0@R2", 1), made["v79"], `^qnn-htp: context binary: it has no graph expert0@R2#`},
 		{"cut short", productText, made["v79"][:1000], `^qnn-htp: context binary: `},
 		{"none", productText, nil, `^qnn-htp: context binary: a context binary of no bytes$`},

@@ -57,7 +57,7 @@ type Options struct {
 	Energy  *energy.Meter // nil: not asked for
 	Trace   *trace.Writer // nil: none
 
-	Note     func(text string) // is told what is to be known of how a package is read; nil: nobody
+	Note     func(text string) // is told what is to be known of how a package is read, and of rows that were dropped; nil: nobody
 	Progress func(text string) // is told of each plan and run; nil: nobody
 }
 
@@ -120,6 +120,11 @@ func (b *bench) session(ctx context.Context, pkg string, threads int) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, s.model.Close()) }()
+	for _, n := range b.Prompts { // one that does not fit is told of before another is measured
+		if _, err := s.model.PlanContext(ctx, s.batch(n)); err != nil {
+			return s.of(n, err)
+		}
+	}
 	for _, n := range b.Prompts {
 		if b.tests++; b.tests > 1 && b.Delay > 0 {
 			if err := sleep(ctx, b.Delay); err != nil {
@@ -133,10 +138,15 @@ func (b *bench) session(ctx context.Context, pkg string, threads int) (err error
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s, prompt of %d tokens: %w", pkg, n, err)
+			return s.of(n, err)
 		}
 	}
 	return nil
+}
+
+// of says of which test an error is.
+func (s *session) of(tokens int, err error) error {
+	return fmt.Errorf("%s, prompt of %d tokens: %w", s.pkg, tokens, err)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -12,11 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"estream/lower"
 	"estream/lower/host"
+	"estream/lower/lowertest"
+	"estream/lower/static"
 	"estream/models/all"
 	"estream/models/checkpoint"
 	"estream/pager"
 	"estream/pager/layout"
+	"estream/passes"
 	"estream/runtime"
 	"estream/tools/energy"
 	"estream/tools/pack"
@@ -68,6 +72,29 @@ func results(t testing.TB, o Options) []*Result {
 		return nil
 	}))
 	return out
+}
+
+// TestDropped: a bench of a device that drops rows says so.
+func TestDropped(t *testing.T) {
+	npu, tiers := lowertest.NewNPU(), passes.Tiers{T: []int{64}, S: []int{64}, R: []int{2}}
+	e, err := pack.FindEncoding("f32")
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "npu.estream")
+	device := static.New(npu, tiers)
+	_, err = pack.Run(t.Context(), "../../testdata/olmoe", dir, pack.Options{
+		Encoding: e, Backend: device.Name(), Packing: device.Packings()[0], Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
+	})
+	require.NoError(t, err)
+	for _, drop := range []bool{false, true} {
+		o, notes := tiny(t), []string(nil)
+		o.Packages = []string{dir}
+		o.Note = func(n string) { notes = append(notes, n) }
+		o.Use = func(_ string, r *runtime.Options, h lower.Backend) {
+			r.Host, r.Device = h, device.With(tiers, static.Policy{Drop: drop})
+		}
+		results(t, o)
+		require.Equal(t, drop, strings.Contains(strings.Join(notes, "\n"), "rows of experts were dropped"), notes)
+	}
 }
 
 // TestPlanned: the peak is of all runs, and so is the plan beside it; the shape is of the last.
@@ -259,6 +286,8 @@ func TestErrors(t *testing.T) {
 	o = tiny(t)
 	o.Runtime.Memory = 1 << 10
 	require.ErrorContains(t, Run(t.Context(), o, nil), "memory budget too small")
+	o.Runtime.Memory, o.Prompts = 256<<20, []int{1, 1 << 20}
+	require.ErrorContains(t, Run(t.Context(), o, nil), "prompt of 1048576 tokens: memory budget too small", "before anything is measured")
 }
 
 // Tokens follow from the seed and their number, and are of the vocabulary.

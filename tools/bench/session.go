@@ -89,7 +89,7 @@ func (s *session) event(e runtime.Event) {
 
 // test measures one length of prompt. With an error comes what was measured before it.
 func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
-	b := runtime.Batch{Prompts: [][]int32{tokens(s.Seed, n, s.model.Vocab())}}
+	b := s.batch(n)
 	plan, err := s.model.PlanContext(ctx, b)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,15 @@ func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 			return r, err
 		}
 	}
+	if w := t.work; w.Dropped > 0 {
+		s.note("%s: %d of %d rows of experts were dropped, as the calibration says: the model would take longer", r.Name(), w.Dropped, w.Rows+w.Dropped)
+	}
 	return r, nil
+}
+
+// batch is a prompt of so many tokens.
+func (s *session) batch(n int) runtime.Batch {
+	return runtime.Batch{Prompts: [][]int32{tokens(s.Seed, n, s.model.Vocab())}}
 }
 
 // tokens returns n random ids, which follow from the seed.

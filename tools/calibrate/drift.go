@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"estream/ir"
-	"estream/passes"
 	"estream/runtime"
 )
 
@@ -53,13 +52,11 @@ func (l *layer) drift() (spread []float64, threshold float64) {
 	return []float64{ds[len(ds)/2], most}, min(1, margin*most)
 }
 
-// A Watch compares live routing with a calibration, and adds up what a static
-// device reports of each layer. Its methods are called by the goroutine of Run.
+// A Watch compares live routing with a calibration. Its methods are called by the
+// goroutine of Run.
 type Watch struct {
 	calibration *Calibration
 	counter     *Counter
-	pending     *passes.Work // reported by the program that is about to be told of
-	works       []passes.Work
 }
 
 // NewWatch watches runs of a package's module. It is an error if the module and the
@@ -75,29 +72,11 @@ func NewWatch(c *Calibration, m *ir.Module) (*Watch, error) {
 			return nil, fmt.Errorf("the calibration's layers are not the package's: %w", ErrOther)
 		}
 	}
-	return &Watch{calibration: c, counter: counter, works: make([]passes.Work, len(m.Layers))}, nil
+	return &Watch{c, counter}, nil
 }
 
 // Watch makes a model that is opened with o tell w.
-func (w *Watch) Watch(o *runtime.Options) {
-	w.counter.Watch(o)
-	events := o.Events
-	o.Events = func(e runtime.Event) {
-		if events != nil {
-			events(e)
-		}
-		if e.Kind == runtime.ProgramRan && e.Layer >= 0 && e.Layer < len(w.works) && w.pending != nil {
-			w.works[e.Layer].Add(*w.pending)
-			w.pending = nil
-		}
-	}
-}
-
-// Report is for static.Policy.Report.
-func (w *Watch) Report(_ string, work passes.Work) { w.pending = &work }
-
-// Works returns what the device reported of each layer of the model.
-func (w *Watch) Works() []passes.Work { return slices.Clone(w.works) }
+func (w *Watch) Watch(o *runtime.Options) { w.counter.Watch(o) }
 
 // An Alarm is a layer whose live routing drifts from the calibration.
 type Alarm struct {
@@ -137,26 +116,13 @@ func (w *Watch) judge(l Layer, ids []int32) (worst Alarm, alarming bool) {
 
 // Notes says what a user should know of the run that has ended; it calls End.
 func (w *Watch) Notes() []string {
-	var out, layers []string
-	alarms := w.End()
-	for _, a := range alarms {
+	var layers []string
+	for _, a := range w.End() {
 		layers = append(layers, fmt.Sprintf("%d (%.2f over %d tokens, threshold %.2f)", a.Layer, a.Drift, a.Tokens, a.Threshold))
 	}
-	if len(layers) > 0 {
-		out = append(out, fmt.Sprintf("routing drifts from the calibration in %d of %d layers, by total variation: layer %s: calibrate on text like this",
-			len(layers), len(w.calibration.Layers), strings.Join(layers, ", ")))
+	if len(layers) == 0 {
+		return nil
 	}
-	var all passes.Work
-	for _, x := range w.works {
-		all.Add(x)
-	}
-	if all.Launches > 0 {
-		out = append(out, fmt.Sprintf("experts: %d launches of %d rows, %.1f %% of them padding; %d second calls; %d experts of %d rows on the host",
-			all.Launches, all.Computed, 100*all.Padding(), all.Overflow, all.HostExperts, all.HostRows))
-	}
-	if all.Dropped > 0 {
-		out = append(out, fmt.Sprintf("%d of %d rows of experts were dropped: these are not the model's results", all.Dropped, all.Rows+all.Dropped))
-	}
-	clear(w.works)
-	return out
+	return []string{fmt.Sprintf("routing drifts from the calibration in %d of %d layers, by total variation: layer %s: calibrate on text like this",
+		len(layers), len(w.calibration.Layers), strings.Join(layers, ", "))}
 }

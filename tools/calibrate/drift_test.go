@@ -69,35 +69,13 @@ func TestAlarm(t *testing.T) {
 	require.Empty(t, w.Notes(), "a token says nothing")
 }
 
-// TestWatchReports adds what a device reports to the layer that it ran for.
-func TestWatchReports(t *testing.T) {
+// A calibration of another shape is refused.
+func TestWatchOther(t *testing.T) {
 	c, tap := counter(t, 1)
 	tapped(tap, []int32{0, 1}, []int32{0, 1})
 	c.End(true)
 	cal, err := c.Plan("id", Wish{Cost: passes.Cost{Launch: 1}, Tiers: 1, Groups: []int{1}})
 	require.NoError(t, err)
-	w, err := NewWatch(cal, parsed(t, module))
-	require.NoError(t, err)
-	told := 0
-	o := runtime.Options{Events: func(runtime.Event) { told++ }}
-	w.Watch(&o)
-	for layer, rows := range map[int]int{1: 3, 2: 5} {
-		w.Report("expert0", passes.Work{Experts: 1, Rows: rows, Launches: 1, Computed: 8, Dropped: layer})
-		o.Events(runtime.Event{Kind: runtime.RecordsUsed, Layer: 0})
-		o.Events(runtime.Event{Kind: runtime.ProgramRan, Layer: layer})
-		o.Events(runtime.Event{Kind: runtime.ProgramRan, Layer: layer})
-	}
-	require.Equal(t, 6, told)
-	require.Equal(t, []int{0, 3, 5}, []int{w.Works()[0].Rows, w.Works()[1].Rows, w.Works()[2].Rows})
-	require.Equal(t, []string{
-		"experts: 2 launches of 16 rows, 50.0 % of them padding; 0 second calls; 0 experts of 0 rows on the host",
-		"3 of 11 rows of experts were dropped: these are not the model's results",
-	}, w.Notes())
-	require.Empty(t, w.Notes())
-	w.Report("expert0", passes.Work{Experts: 1, Rows: 3, HostExperts: 1, HostRows: 3})
-	o.Events(runtime.Event{Kind: runtime.ProgramRan, Layer: 1})
-	require.Equal(t, 3, w.Works()[1].HostRows)
-	require.Empty(t, w.Notes(), "nothing was launched")
 	other := *cal
 	other.Layers = other.Layers[:1]
 	_, err = NewWatch(&other, parsed(t, module))

@@ -39,7 +39,7 @@ func (r *routing) use(dir string, o *runtime.Options) {
 	if !ok {
 		return
 	}
-	p := static.Policy{Cost: c.Cost, Drop: c.Choice.Drop, Report: w.Report}
+	p := static.Policy{Cost: c.Cost, Drop: c.Choice.Drop}
 	if c.Choice.Host {
 		p.Host = o.Host
 	}

@@ -80,8 +80,7 @@ func TestRoutingOfRuns(t *testing.T) {
 
 	ran := npu.Runs()
 	_, said = run(runtime.Options{Host: host.New(host.Options{}), Device: b}, ids...)
-	require.Len(t, said, 1)
-	require.Regexp(t, `^experts: [1-9]\d* launches of \d+ rows, \d+\.\d % of them padding; \d+ second calls; \d+ experts of \d+ rows on the host$`, said[0])
+	require.Empty(t, said)
 	require.Greater(t, npu.Runs(), ran)
 	require.Zero(t, npu.Live(), "device memory that nobody freed")
 

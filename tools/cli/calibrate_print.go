@@ -58,19 +58,24 @@ func (a *App) printCalibration(c *calibrate.Calibration, path string) error {
 	fmt.Fprintf(a.Stdout, "text      %d tokens, %d batches of %d\n", c.Tokens, c.Batches, c.Batch)
 	fmt.Fprintf(a.Stdout, "cost      launch %.1f us, expert %.2f us, row %.3f us; on the host expert %.2f us, row %.3f us: %s\n",
 		us(c.Cost.Launch), us(c.Cost.Body), us(c.Cost.Row), us(c.Cost.HostExpert), us(c.Cost.HostRow), c.CostFrom)
-	fmt.Fprintf(a.Stdout, "choice    tiers of %v rows, launches of %v experts", c.Choice.Rows, c.Choice.Groups)
-	if c.Choice.Host {
-		fmt.Fprint(a.Stdout, ", the rest on the host")
-	}
-	if c.Choice.Drop {
-		fmt.Fprint(a.Stdout, ", rows beyond the largest tier dropped")
-	}
-	fmt.Fprintf(a.Stdout, "\nkept      %s\n\n", path)
+	fmt.Fprintf(a.Stdout, "choice    %s\nkept      %s\n\n", choiceText(c.Choice), path)
 	if err := a.printLayers(c); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Stdout)
 	return a.printDesigns(c)
+}
+
+// choiceText says what a device is given.
+func choiceText(c calibrate.Choice) string {
+	text := fmt.Sprintf("tiers of %v rows, launches of %v experts", c.Rows, c.Groups)
+	if c.Host {
+		text += ", the rest on the host"
+	}
+	if c.Drop {
+		text += ", rows beyond the largest tier dropped"
+	}
+	return text
 }
 
 func (a *App) printLayers(c *calibrate.Calibration) error {

@@ -252,6 +252,11 @@ func (a *App) printDevice(s *deviceTarget) {
 }
 
 func (a *App) deviceRun(ctx context.Context, f *deviceFlags, args []string) (err error) {
+	out, err := newOutput(ctx, "output", f.output, f.load.Package)
+	if err != nil {
+		return err
+	}
+	out.discard() // adb writes it: its place is only tried
 	s, err := a.attach(ctx, f)
 	if err != nil {
 		return err

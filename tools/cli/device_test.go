@@ -65,6 +65,7 @@ func TestDeviceFails(t *testing.T) {
 		{[]string{"device", "probe", "--adb", two.Make(t)}, 1, "2 devices are attached: choose one of A, B with -s"},
 		{[]string{"device", "probe", "--adb", adb, "-s", "C"}, 1, "no device C is attached: choose one of FAKE1"},
 		{[]string{"device", "run", "--adb", adb, dir, "--", "--tokens", "1"}, 1, "/data/local/tmp/estream/estream does not start on device FAKE1: exit code 127: "},
+		{[]string{"device", "run", "--adb", adb, "-o", filepath.Join(dir, "nowhere", "x"), dir, "--", "--tokens", "1"}, 1, "--output: no file can be written in the folder " + filepath.Join(dir, "nowhere") + ": mkdir -p "},
 		{[]string{"device", "push", "--adb", adb, "--to", "/data/local/bad", damaged(t, dir, "model.fb")}, 1, "note: /data/local/bad: exit code 126: programs cannot be run from it"},
 		{[]string{"device", "push", "--adb", adb, "--program", "device_test.go"}, 1, "device_test.go is no program for a device: build one with"},
 		{[]string{"device", "pull", "--adb", adb, "none", filepath.Join(t.TempDir(), "x")}, 1, "none"},

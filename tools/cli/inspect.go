@@ -20,10 +20,11 @@ func (a *App) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] PACKAGE|CHECKPOINT",
 		Short: "Show what a package holds",
-		Long: `Inspect prints a package's family, parameters, sizes, policy, layer classes and
-record bindings. With --ir it prints the graphs as IR text as they are stored, with
---legal as the host backend runs them, with --records every record. With --html it
-writes a page for a browser: graphs after each pass, and where every weight lies.
+		Long: `Inspect prints a package's family, parameters, sizes, programs compiled ahead of time,
+calibration, policy, layer classes and record bindings. With --ir it prints the graphs
+as IR text as they are stored, with --legal as the host backend runs them, with
+--records every record. With --html it writes a page for a browser: graphs after each
+pass, and where every weight lies.
 Of a context binary or a DLC of QNN's it prints what made it and its graphs, with
 --records their inputs and outputs.
 
@@ -68,11 +69,11 @@ guesses routes. A value "from split/%12" was made by that pass of value 12.`,
 		case html != "":
 			return a.inspectHTML(ctx, m, args[0], html)
 		case asJSON:
-			return a.inspectJSON(m)
+			return a.inspectJSON(m, args[0])
 		case ir || legal || graph != "":
 			return a.printGraphs(m, legal, graph)
 		}
-		return a.inspect(m, records)
+		return a.inspect(m, args[0], records)
 	}
 	return cmd
 }
@@ -113,7 +114,7 @@ func (a *App) printGraphs(m *runtime.Model, legal bool, name string) error {
 	return fmt.Errorf("the package has no graph %q: see estream inspect --ir", name)
 }
 
-func (a *App) inspect(m *runtime.Model, records bool) error {
+func (a *App) inspect(m *runtime.Model, dir string, records bool) error {
 	man := m.Manifest()
 	c, err := a.census(m)
 	if err != nil {
@@ -127,6 +128,7 @@ func (a *App) inspect(m *runtime.Model, records bool) error {
 	for _, x := range man.Artifacts {
 		p("compiled  %s of %s for %s, by %s: %s", x.Name, x.Backend, x.Arch, x.SDK, x.File)
 	}
+	calibrationOf(dir).print(p)
 	for _, kv := range man.Policy {
 		p("policy    %s: %s", kv.Key, kv.Value)
 	}
@@ -220,7 +222,7 @@ func hidden(m *runtime.Model) int {
 	return m.Module().Graph(passes.EmbedGraph).Outputs[0].Type.Last().N
 }
 
-func (a *App) inspectJSON(m *runtime.Model) error {
+func (a *App) inspectJSON(m *runtime.Model, dir string) error {
 	man := m.Manifest()
 	c, err := a.census(m)
 	if err != nil {
@@ -229,6 +231,6 @@ func (a *App) inspectJSON(m *runtime.Model) error {
 	return a.printJSON(censusJSON(c, map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
 		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": filesJSON(man.Files), "policy": keyValuesJSON(man.Policy), "provenance": keyValuesJSON(man.Provenance),
-		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows), "artifacts": artifactsJSON(man.Artifacts),
+		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows), "artifacts": artifactsJSON(man.Artifacts), "calibration": calibrationOf(dir),
 	}))
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -29,4 +30,31 @@ func TestInspectRefuses(t *testing.T) {
 		require.Equal(t, "estream: "+path+" is a checkpoint, of which inspect shows --weights alone; estream pack makes a package of it, and estream synth --dry-run --html FILE --config config.json the page that this would have: not a package\n", r.errors)
 	}
 	require.Contains(t, run("inspect", t.TempDir()).errors, "has no model.fb")
+}
+
+// What a package's calibration says is shown, and why one is of no use.
+func TestInspectCalibration(t *testing.T) {
+	dir, tokens := filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(packed(t, tiny, "w8"))))
+	require.NoError(t, os.WriteFile(tokens, []byte("1,2,3,4,5,6,7,8\n9,10,11,12,13,14,15,16\n"), 0o600))
+	calibration := func() any { return object(t, ok(t, "inspect", "--json", dir))["calibration"] }
+	require.Nil(t, calibration())
+	require.NotContains(t, ok(t, "inspect", dir).out, "routes ")
+	ok(t, "calibrate", "--batch", "8", "--row-tiers", "2,8", "--groups", "1", "--launch-us", "1", "--tokens-file", tokens, dir)
+	require.Regexp(t, `(?m)^routes    by calibration.json: 16 tokens, 2 batches of 8; (1\d|2[0-4]) of 24 experts reached
+routes    half of a layer's choices go to [1-4] to [1-4] of its experts
+routes    on a device: tiers of \[2 8\] rows, launches of \[1\] experts, the rest on the host; costs in part given, assumed of an expert's size
+policy `, ok(t, "inspect", dir).out)
+	x := calibration().(map[string]any)
+	require.Equal(t, map[string]any{"row_tiers": []any{2.0, 8.0}, "group_tiers": []any{1.0}, "host": true, "drop": false}, x["choice"])
+	require.Equal(t, []any{"calibration.json", 16.0, 8.0, 2.0, false, 24.0}, []any{x["file"], x["tokens"], x["batch_tokens"], x["batches"], x["interrupted"], x["experts"]})
+	require.Len(t, x["half"], 3)
+
+	file := filepath.Join(dir, "calibration.json")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	other := packed(t, tiny, "w4")
+	require.NoError(t, os.CopyFS(dir+"4", os.DirFS(other)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir+"4", "calibration.json"), text, 0o600))
+	require.Contains(t, ok(t, "inspect", dir+"4").out, "routes    the calibration is not used: "+dir+"4/calibration.json: it is of another package: calibrate the package again\n")
 }

@@ -8,6 +8,20 @@ import (
 	"estream/runtime"
 )
 
+// logitsRoom refuses logits of a batch for which there is no room.
+func (o *output) logitsRoom(b runtime.Batch, vocab int) error {
+	n := int64(0)
+	for _, p := range b.Prompts {
+		switch b.Logits {
+		case runtime.All:
+			n += int64(len(p))
+		case runtime.Last:
+			n++
+		}
+	}
+	return o.room("output", 4*n*int64(vocab))
+}
+
 // write writes logits f32 [N,V] and offsets i32 [B+1], and puts the file in its place.
 func (o *output) write(res *runtime.Result) error {
 	if o == nil {

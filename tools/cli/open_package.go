@@ -66,7 +66,7 @@ func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model,
 	if err == nil {
 		a.noteUnused(dir, m.Unused(), m.Manifest().Artifacts, f.routing)
 	}
-	return m, err
+	return m, named(err, dir)
 }
 
 // prepare prepares the process to run packages as the flags say.

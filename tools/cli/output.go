@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"estream/pager/layout"
 )
 
 // An output is a file that is written beside its place and renamed when it is whole.
-// It is made before a run, so that a place that cannot be written to is known at once.
+// It is made, and written to, before a run, so that a place that cannot be is known at once.
 // A device or a pipe is written to in its place, for as long as the command's context
 // lasts.
 type output struct {
@@ -38,10 +40,13 @@ func newOutput(ctx context.Context, flag, path string, pkgs ...string) (*output,
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil, usagef("--%s %s is a folder: name a file", flag, named)
 	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return nil, unwritten(flag, path, err)
+	}
 	for _, pkg := range pkgs {
 		inside, err := within(path, pkg)
 		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
+			return nil, err
 		}
 		if inside {
 			return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, pkg)
@@ -64,9 +69,62 @@ func beginOutput(ctx context.Context, flag, path string) (*output, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
+		return nil, unwritten(flag, path, err)
 	}
-	return &output{f, path, f}, f.Chmod(0o644)
+	o := &output{f, path, f}
+	if err := o.try(); err != nil {
+		o.discard()
+		return nil, unwritten(flag, path, err)
+	}
+	return o, nil
+}
+
+// try finds out what making a file does not: whether there is room for any of it, and
+// whether a file that stands in its place may be replaced.
+func (o *output) try() error {
+	if err := errors.Join(roomIn(o.f), o.f.Chmod(0o644)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(o.path, os.O_WRONLY, 0)
+	if errors.Is(err, syscall.EPERM) { // EACCES does not keep a file from being replaced
+		return err
+	}
+	if err == nil {
+		return f.Close()
+	}
+	return nil
+}
+
+// roomIn finds out whether an empty file can have a block, and leaves it empty.
+func roomIn(f *os.File) error {
+	_, err := f.WriteAt(make([]byte, 4096), 0)
+	return errors.Join(err, f.Truncate(0))
+}
+
+// unwritten adds to what a place refused which folder that is, and what to do.
+func unwritten(flag, path string, err error) error {
+	dir := filepath.Dir(path)
+	do := "name another place"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		do = "mkdir -p " + quoted(dir)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		do = "make room there or " + do
+	}
+	return fmt.Errorf("--%s: no file can be written in the folder %s: %s: %w", flag, dir, do, err)
+}
+
+// room refuses what is larger than the space that is left.
+func (o *output) room(flag string, bytes int64) error {
+	if o == nil || o.path == "" {
+		return nil
+	}
+	dir := filepath.Dir(o.path)
+	free, err := layout.FreeSpace(dir)
+	if err == nil && bytes > free {
+		err = fmt.Errorf("--%s: %s are to be written and %s are free in %s: make room there or name another place", flag, formatSize(bytes), formatSize(free), dir)
+	}
+	return err
 }
 
 // same reports whether two outputs would take each other's place.
@@ -111,5 +169,8 @@ func (o *output) finish() error {
 		return err
 	}
 	o.f = nil
-	return os.Rename(f.Name(), o.path)
+	if err := os.Rename(f.Name(), o.path); err != nil {
+		return fmt.Errorf("what was written is in %s: %w", f.Name(), err)
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ func TestQNN(t *testing.T) {
 	for _, device := range []string{"qnn-cpu", "qnn-htp"} {
 		r := run("run", "--tokens", "1", "--backend", device, hosts)
 		require.Equal(t, 1, r.code)
-		require.Regexp(t, `^estream: package `+hosts+`: `+device+`: graph \S+: .* is packed as host, which `+device+` does not read: estream repack --backend `+device+` PACKAGE NEW\n$`, r.errors)
+		require.Regexp(t, `^estream: package `+hosts+`: `+device+`: graph \S+: .* is packed as host, which `+device+` does not read: estream repack --backend `+device+` `+hosts+` NEW\n$`, r.errors)
 	}
 	qnnLibrary(t, "libQnnCpu.so")
 	require.Equal(t, want, next("--backend", "qnn-cpu", dir))
@@ -68,7 +68,7 @@ func TestPrepareQNN(t *testing.T) {
 	require.Equal(t, []any{2, `estream: --soc: unknown chip "SM1": give a name such as SM8750, its number in QNN such as 69, or a generation such as v79` + "\n"}, []any{r.code, r.errors})
 	r = run("prepare", packed(t, tiny, "f32"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.errors, "packed as host, which qnn-htp does not read: repack it with --backend qnn-htp\n")
+	require.Contains(t, r.errors, "packed as host, which qnn-htp does not read: estream repack --backend qnn-htp "+packed(t, tiny, "f32")+" NEW\n")
 	qnnLibrary(t, "libQnnHtp.so")
 	require.Regexp(t, `^\S+: programs T1,16,64 S64,512,4096 R1,4,16,64 of qnn-htp for v79, made by QAIRT 2\.\S+: qnn-htp.v79.[0-9a-f]{8}.bin, [\d.]+ MiB\n$`, ok(t, "prepare", "--soc", "v79", dir).out)
 	require.Regexp(t, `every checksum is right`, ok(t, "verify", dir).out)

@@ -82,6 +82,14 @@ type remediedError struct {
 func (e remediedError) Error() string { return e.text }
 func (e remediedError) Unwrap() error { return e.error }
 
+// named puts a package's folder into the commands that an error has for PACKAGE.
+func named(err error, dir string) error {
+	if err == nil || !strings.Contains(err.Error(), " PACKAGE ") {
+		return err
+	}
+	return remediedError{err, strings.ReplaceAll(err.Error(), " PACKAGE ", " "+quoted(dir)+" ")}
+}
+
 // remedied adds to an error of programs for other devices what makes those of this one,
 // and anew those that only a newer QAIRT than this one's takes. Of several programs each
 // has a line.

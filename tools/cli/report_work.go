@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 
-	"estream/passes"
 	"estream/runtime"
 )
 
@@ -13,10 +12,8 @@ func (a *App) printWork(work []runtime.LayerWork) {
 	if len(work) == 0 {
 		return
 	}
-	var all passes.Work
-	most := work[0]
+	all, most := runtime.Total(work), work[0]
 	for _, w := range work {
-		all.Add(w.Work)
 		if w.Padding > most.Padding {
 			most = w
 		}
@@ -25,8 +22,16 @@ func (a *App) printWork(work []runtime.LayerWork) {
 		fmt.Fprintln(a.Stdout, "device  no expert ran on the device: by the calibration each costs less on the host")
 		return
 	}
-	fmt.Fprintf(a.Stdout, "device  %d launches of experts for %d rows, %.1f %% of what it computed padding, most in layer %d (%.1f %%); %d second calls, %d rows dropped, %d experts of %d rows on the host\n",
-		all.Launches, all.Rows-all.HostRows, 100*all.Padding(), most.Layer, 100*most.Padding, all.Overflow, all.Dropped, all.HostExperts, all.HostRows)
+	tokens := all.Rows - all.HostRows
+	fmt.Fprintf(a.Stdout, "device  %d launches of experts computed %d rows: %d of tokens and %d of padding (%.1f %%, most in layer %d: %.1f %%); %d second calls, %d rows of %d experts on the host\n",
+		all.Launches, all.Computed, tokens, all.Computed-tokens, 100*all.Padding(), most.Layer, 100*most.Padding, all.Overflow, all.HostRows, all.HostExperts)
+}
+
+// noteDropped tells of rows that a calibration had the device leave out.
+func (a *App) noteDropped(work []runtime.LayerWork) {
+	if all := runtime.Total(work); all.Dropped > 0 {
+		a.note("note: %d of %d rows of experts were dropped, as the calibration says: these are not the model's results", all.Dropped, all.Rows+all.Dropped)
+	}
 }
 
 // workJSON is the work of each layer, never null.

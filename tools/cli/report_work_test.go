@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,8 +32,8 @@ func TestRunTellsNoWork(t *testing.T) {
 		require.Zero(t, code, "%v: %s", args, notes)
 		return out, notes
 	}
-	calibrated := func(launch string) (out, notes string) {
-		succeeds("calibrate", "--batch", "8", "--launch-us", launch, "--body-us", "1", "--row-us", "1", "--host-expert-us", "2", "--host-row-us", "2", "--tokens-file", tokens, dir)
+	calibrated := func(launch string, more ...string) (out, notes string) {
+		succeeds(append([]string{"calibrate", "--batch", "8", "--launch-us", launch, "--body-us", "1", "--row-us", "1", "--host-expert-us", "2", "--host-row-us", "2", "--tokens-file", tokens, dir}, more...)...)
 		return succeeds("run", "--tokens", "1,2,3", "--backend", "npu", dir)
 	}
 	succeeds("pack", "--encoding", "f32", "--backend", "npu", tiny, dir)
@@ -41,8 +43,21 @@ func TestRunTellsNoWork(t *testing.T) {
 	require.NotContains(t, out+notes, "launches of")
 	require.Positive(t, npu.Runs(), "layers' bodies")
 	out, notes = calibrated("0")
-	require.Regexp(t, `(?m)^device  [1-9]\d* launches of experts`, out)
+	told := regexp.MustCompile(`(?m)^device  [1-9]\d* launches of experts computed (\d+) rows: (\d+) of tokens and (\d+) of padding \(`).FindStringSubmatch(out)
+	require.NotNil(t, told, out)
+	var rows [3]int
+	for i := range rows {
+		var err error
+		rows[i], err = strconv.Atoi(told[1+i])
+		require.NoError(t, err)
+	}
+	require.Equal(t, rows[0], rows[1]+rows[2], "of tokens and of padding")
+	require.Equal(t, 3*3*3, rows[1], "each of 3 tokens goes to 3 experts of 3 layers")
 	require.NotContains(t, out+notes, none)
+	require.NotContains(t, notes, "rows", "which is told once")
+
+	_, notes = calibrated("0", "--row-tiers", "1", "--on-host=false", "--drop")
+	require.Regexp(t, `(?m)^note: [1-9]\d* of 27 rows of experts were dropped, as the calibration says: these are not the model's results$`, notes)
 	require.Zero(t, npu.Live(), "device memory that nobody freed")
 }
 
@@ -67,7 +82,7 @@ func TestRunTellsWork(t *testing.T) {
 		require.Positive(t, w.Launches)
 		require.Zero(t, w.Rows%5, "each token goes to as many experts")
 	}
-	require.Regexp(t, `(?m)^device  \d+ launches of experts for \d+ rows, [\d.]+ % of what it computed padding, most in layer \d \([\d.]+ %\); \d+ second calls, 0 rows dropped, 0 experts of 0 rows on the host$`,
+	require.Regexp(t, `(?m)^device  \d+ launches of experts computed \d+ rows: 45 of tokens and \d+ of padding \([\d.]+ %, most in layer \d: [\d.]+ %\); \d+ second calls, 0 rows of 0 experts on the host$`,
 		ok(t, "run", "--tokens", "1,2,3,4,5", "--backend", "qnn-cpu", dir).out)
 
 	next := func() string { return ok(t, "run", "--json", "--tokens", "1,2,3", "--backend", "qnn-cpu", dir).out }

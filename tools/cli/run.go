@@ -89,6 +89,9 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 		a.note("note: %s", n)
 	}
 	b := runtime.Batch{Prompts: prompts, Logits: want}
+	if err := out.logitsRoom(b, m.Vocab()); err != nil {
+		return err
+	}
 	bar := a.ongoing(ctx)
 	plan, err := m.PlanContext(bar.tells(ctx, "planning on "+f.backend), b) // for which a device may run graphs
 	bar.end()
@@ -105,6 +108,7 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	for _, n := range f.routing.notes() {
 		a.note("note: %s", n)
 	}
+	a.noteDropped(res.Stats.Work)
 	if err := out.write(res); err != nil {
 		return err
 	}

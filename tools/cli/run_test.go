@@ -218,7 +218,7 @@ func TestRunOutputErrors(t *testing.T) {
 	}{
 		{filepath.Join(dir, "dense.bin"), 2, "lies in the package"},
 		{dir, 2, "is a folder: name a file"},
-		{filepath.Join(t.TempDir(), "nowhere", "x.safetensors"), 1, "--output: "},
+		{filepath.Join(t.TempDir(), "nowhere", "x.safetensors"), 1, "/nowhere: mkdir -p "},
 	} {
 		r := run("run", "--tokens", "1,2", "-o", c.path, dir)
 		require.Equal(t, c.code, r.code, c.path)

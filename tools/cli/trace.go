@@ -98,11 +98,14 @@ func (a *App) traceRun(ctx context.Context, f traceFlags, args []string) error {
 	}
 	defer outs.discard()
 	file, err := os.CreateTemp("", "estream-trace-")
-	if err != nil {
-		return err
+	if err == nil {
+		defer os.Remove(file.Name())
+		defer file.Close()
+		err = roomIn(file)
 	}
-	defer os.Remove(file.Name())
-	defer file.Close()
+	if err != nil {
+		return fmt.Errorf("the trace waits in a temporary file: set TMPDIR to a folder that can be written to: %w", err)
+	}
 	f.tracer = trace.NewWriter(file)
 	if err := a.traced(ctx, f.runFlags, args); err != nil {
 		return err

@@ -12,6 +12,8 @@ package diff
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 
 	"estream/ir"
@@ -68,6 +70,15 @@ type Field struct {
 // Run compares two sides.
 func Run(ctx context.Context, a, b Side, o Options) (*Report, error) {
 	r := &Report{A: a.Path, B: b.Path, Skipped: []Skip{}, Package: []Field{}, Config: []Field{}, Graphs: []Graph{}}
+	var first *os.File
+	if o.Logits != nil { // made before the rest, which may take minutes
+		var err error
+		if first, err = os.CreateTemp("", "estream-diff-"); err != nil {
+			return nil, fmt.Errorf("logits wait in a temporary file: set TMPDIR to a folder that can be written to: %w", err)
+		}
+		defer os.Remove(first.Name())
+		defer first.Close()
+	}
 	if o.Config {
 		if err := r.settings(a, b); err != nil {
 			return nil, err
@@ -82,7 +93,7 @@ func Run(ctx context.Context, a, b Side, o Options) (*Report, error) {
 		}
 	}
 	if o.Logits != nil {
-		l, err := logits(ctx, o.Logits)
+		l, err := logits(ctx, o.Logits, first)
 		if err != nil {
 			return nil, err
 		}

@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"estream/lower"
+	"estream/pager/layout"
 	"estream/runtime"
 )
 
@@ -44,22 +47,21 @@ type Logits struct {
 	LastB []float32 `json:"-"`
 }
 
-// logits runs both models; the logits of the first wait in a file that is removed.
-func logits(ctx context.Context, p *Prompt) (*Logits, error) {
-	f, err := os.CreateTemp("", "estream-diff-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
+// logits runs both models; the logits of the first wait in f.
+func logits(ctx context.Context, p *Prompt, f *os.File) (*Logits, error) {
 	l := &Logits{}
 	w := bufio.NewWriterSize(f, 1<<20)
 	vocab := 0
-	l.TokensA, err = visit(ctx, p.A, nil, func(_ int, row []float32) error {
+	var lack, err error
+	fits := func(tokens []int32, n int) bool {
+		lack = room(f, 4*int64(len(tokens))*int64(n))
+		return lack == nil
+	}
+	l.TokensA, err = visit(ctx, p.A, fits, func(_ int, row []float32) error {
 		vocab, l.LastA = len(row), append(l.LastA[:0], row...)
 		return binary.Write(w, binary.LittleEndian, row)
 	})
-	if err != nil {
+	if err := errors.Join(lack, err); err != nil {
 		return nil, err
 	}
 	if err := w.Flush(); err != nil {
@@ -91,15 +93,25 @@ func logits(ctx context.Context, p *Prompt) (*Logits, error) {
 	return l, err
 }
 
-// visit opens a model and shows each position's logits, where accept, if there is
-// one, takes its tokens and vocabulary.
+// room returns an error if there is none for so many bytes where f is.
+func room(f *os.File, bytes int64) error {
+	dir := filepath.Dir(f.Name())
+	free, err := layout.FreeSpace(dir)
+	if err == nil && bytes > free {
+		err = fmt.Errorf("logits wait in a temporary file: %d bytes are needed and %d are free in %s: make room there, or set TMPDIR to another folder", bytes, free, dir)
+	}
+	return err
+}
+
+// visit opens a model and shows each position's logits, where accept takes its tokens
+// and vocabulary.
 func visit(ctx context.Context, open func(context.Context) (*Ready, error), accept func(tokens []int32, vocab int) bool, each func(pos int, row []float32) error) (tokens []int32, err error) {
 	r, err := open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Model.Close()
-	if accept != nil && !accept(r.Tokens, r.Model.Vocab()) {
+	if !accept(r.Tokens, r.Model.Vocab()) {
 		return r.Tokens, nil
 	}
 	_, err = r.Model.Run(ctx, runtime.Batch{Prompts: [][]int32{r.Tokens}, Logits: runtime.All, Each: each})

@@ -43,20 +43,20 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 			return nil, fmt.Errorf("%s is a package: name another folder for DLCs", at)
 		}
 	}
-	const searchable = 0o755
-	if err := os.MkdirAll(to, searchable); err != nil {
-		return nil, err
+	graphs := slices.DeleteFunc(m.Graphs, func(g *ir.Graph) bool {
+		_, _, tier := passes.ParseTier(g.Name)
+		return !tier || g.On != b.Name()
+	})
+	if len(graphs) == 0 {
+		return nil, fmt.Errorf("package %s: %s runs none of its graphs", dir, b.Name())
 	}
-	fresh, err := os.MkdirTemp(to, ".dlc")
+	fresh, err := begin(to, graphs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
 	var made []Described
-	for _, g := range m.Graphs {
-		if _, _, tier := passes.ParseTier(g.Name); !tier || g.On != b.Name() {
-			continue
-		}
+	for _, g := range graphs {
 		name := g.Name + ".dlc"
 		if err := write(ctx, g, p, filepath.Join(fresh, name)); err != nil {
 			return nil, fmt.Errorf("package %s: %w", dir, err)
@@ -70,9 +70,6 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 		}
 		made = append(made, Described{g.Name, filepath.Join(to, name), info.Size()})
 	}
-	if len(made) == 0 {
-		return nil, fmt.Errorf("package %s: %s runs none of its graphs", dir, b.Name())
-	}
 	for _, d := range made {
 		if err := os.Rename(filepath.Join(fresh, filepath.Base(d.File)), d.File); err != nil {
 			return nil, err
@@ -81,11 +78,30 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 	return made, nil
 }
 
+// begin makes the folder to and, within, one for what is made for it. What stands in
+// the way of a file is refused.
+func begin(to string, graphs []*ir.Graph) (fresh string, err error) {
+	for _, g := range graphs {
+		place := filepath.Join(to, g.Name+".dlc")
+		if info, err := os.Lstat(place); err == nil && info.IsDir() {
+			return "", fmt.Errorf("%s is a folder: name another folder for DLCs", place)
+		}
+	}
+	const searchable = 0o755
+	if err = os.MkdirAll(to, searchable); err == nil {
+		fresh, err = os.MkdirTemp(to, ".dlc")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be written to: name another folder for DLCs: %w", to, err)
+	}
+	return fresh, nil
+}
+
 // packingOf is the package's packing, if b reads it.
 func packingOf(man *layout.Manifest, b lower.Backend) (lower.Packing, error) {
 	i := slices.IndexFunc(b.Packings(), func(p lower.Packing) bool { return p.Name == man.Packing })
 	if i < 0 {
-		return lower.Packing{}, fmt.Errorf("packed as %s, which %s does not read: repack it with --backend %s", man.Packing, b.Name(), b.Name())
+		return lower.Packing{}, fmt.Errorf("packed as %s, which %s does not read: estream repack --backend %s PACKAGE NEW", man.Packing, b.Name(), b.Name())
 	}
 	return b.Packings()[i], nil
 }

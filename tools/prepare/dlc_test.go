@@ -69,4 +69,17 @@ func TestDescribe(t *testing.T) {
 	}
 	_, err = prepare.Describe(t.Context(), dir, dir, npu, write, o)
 	require.EqualError(t, err, dir+" is a package: name another folder for DLCs")
+
+	write = func(context.Context, *ir.Graph, lower.Packing, string) error {
+		t.Error("a graph was written, want places looked at before")
+		return nil
+	}
+	blocked := filepath.Join(to, graphs[len(graphs)-1]+".dlc")
+	require.NoError(t, os.Remove(blocked))
+	require.NoError(t, os.Mkdir(blocked, 0o700))
+	_, err = prepare.Describe(t.Context(), dir, to, npu, write, o)
+	require.EqualError(t, err, blocked+" is a folder: name another folder for DLCs")
+	in := filepath.Join(made[0].File, "deep")
+	_, err = prepare.Describe(t.Context(), dir, in, npu, write, o)
+	require.EqualError(t, err, in+" cannot be written to: name another folder for DLCs: mkdir "+made[0].File+": not a directory")
 }

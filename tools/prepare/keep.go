@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"syscall"
 
 	"estream/pager/layout"
 )
@@ -35,12 +37,23 @@ func update(ctx context.Context, opened *layout.Package, made []layout.Artifact,
 		return err
 	}
 	if now.Manifest.Module != opened.Manifest.Module {
-		return errors.New("it was replaced meanwhile: prepare it again")
+		return errors.New("it was replaced meanwhile: run the same command again")
 	}
-	if err := keep(now, made, files); err != nil {
-		return err
+	if err = sweep(now); err == nil { // first, since it may make room
+		err = keep(now, made, files)
 	}
-	return sweep(opened.Dir)
+	return unwritten(err)
+}
+
+// unwritten adds the remedy to an error of a package's folder.
+func unwritten(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("its disk is full: make room there: %w", err)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("its folder cannot be written to: cp -R PACKAGE NEW && estream prepare NEW: %w", err)
+	}
+	return err
 }
 
 // leftover is the name of a file that a prepare which was killed may leave: one that was
@@ -48,16 +61,12 @@ func update(ctx context.Context, opened *layout.Package, made []layout.Artifact,
 var leftover = regexp.MustCompile(`^(?:.+\.[0-9]+\.new|[a-z0-9-]+\.v[0-9]+\.[0-9a-f]{8}\.bin)$`)
 
 // sweep removes what killed prepares have left. The caller has the package's lock.
-func sweep(dir string) error {
-	pkg, err := layout.Open(dir)
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
+func sweep(pkg *layout.Package) error {
+	entries, err := os.ReadDir(pkg.Dir)
 	for _, e := range entries {
 		known := slices.ContainsFunc(pkg.Manifest.Files, func(f layout.FileSum) bool { return f.Name == e.Name() })
 		if e.Type().IsRegular() && !known && leftover.MatchString(e.Name()) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, os.Remove(pkg.Path(e.Name())))
 		}
 	}
 	return err

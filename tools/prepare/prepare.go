@@ -8,6 +8,9 @@
 //	R2 the package is at each moment as it was or as it will be: files have names of their own, and the manifest is replaced at once
 //	R3 a backend keeps one program for each architecture
 //	R4 the manifest is read and replaced under the folder's lock: what another keeps meanwhile stays
+//	R5 a package that cannot be written to is refused before anything is compiled: its manifest is replaced by itself first
+//
+// Commands in errors are to be typed with the package's folder for PACKAGE.
 package prepare
 
 import (
@@ -36,8 +39,8 @@ type Options struct {
 	Host lower.Backend // takes the graphs that a backend refuses
 	Ops  ir.Ops        // that packages may use
 
-	// Waits is told once that another process, or goroutine, has the lock of the folder,
-	// on which Run waits to keep what it made; nil: nobody is.
+	// Waits is told that another process, or goroutine, has the lock of the folder, on
+	// which Run waits; nil: nobody is.
 	Waits func(folder string)
 }
 
@@ -48,6 +51,9 @@ func Run(ctx context.Context, dir string, backends []Backend, o Options) ([]layo
 	pkg, err := layout.Open(dir)
 	if err != nil {
 		return nil, err
+	}
+	if err := update(ctx, pkg, nil, nil, o.Waits); err != nil { // R5
+		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
 	var made []layout.Artifact
 	var files []file

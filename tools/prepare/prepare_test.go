@@ -117,7 +117,7 @@ func TestRun(t *testing.T) {
 		{[]prepare.Backend{compiler{h, "v81", "x"}, compiler{h, "v81", "y"}}, "v81 is asked for twice"},
 		{[]prepare.Backend{compiler{h, "v81", "x"}, compiler{h, "", "y"}}, "no library"},
 		{[]prepare.Backend{compiler{h, "v81", ""}}, "host for v81: it keeps nothing of what it compiles"},
-		{[]prepare.Backend{compiler{stranger{h}, "v81", "x"}}, "packed as host, which tpu does not read: repack it with --backend tpu"},
+		{[]prepare.Backend{compiler{stranger{h}, "v81", "x"}}, "packed as host, which tpu does not read: estream repack --backend tpu PACKAGE NEW"},
 	} {
 		_, err := prepare.Run(t.Context(), dir, c.backends, o)
 		require.EqualError(t, err, "package "+dir+": "+c.want)

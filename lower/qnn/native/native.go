@@ -58,7 +58,7 @@ func libraryOf(path string, found []*cInterface) (*Library, error) {
 			return &Library{path: path, table: p, turns: turns{needed: p.takesTurns()}}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: core API %v, want %v or a later minor version: install QAIRT 2.43 or a later 2.x", path, found[0].core, coreAPI)
+	return nil, fmt.Errorf("%s: core API %v, want %v or a later minor version: install QAIRT 2.43 or a later 2.x, as with tools/qnn-libs", path, found[0].core, coreAPI)
 }
 
 // providers returns the interfaces that a library's get function lists, at least one.

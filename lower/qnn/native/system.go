@@ -52,7 +52,7 @@ func OpenSystem(path string) (*System, error) {
 			return &System{path, p}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: system API %v, want %v or a later minor version: install another QAIRT", path, found[0].version, systemAPI)
+	return nil, fmt.Errorf("%s: system API %v, want %v or a later minor version: install another QAIRT, as with tools/qnn-libs", path, found[0].version, systemAPI)
 }
 
 // Version returns the version of the system library's API.

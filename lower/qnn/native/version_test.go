@@ -12,8 +12,8 @@ func TestOldLibrary(t *testing.T) {
 		core Version
 		want string
 	}{
-		{Version{2, 27, 0}, "libQnnHtp.so: core API 2.27.0, want 2.32.0 or a later minor version: install QAIRT 2.43 or a later 2.x"},
-		{Version{3, 0, 0}, "libQnnHtp.so: core API 3.0.0, want 2.32.0 or a later minor version: install QAIRT 2.43 or a later 2.x"},
+		{Version{2, 27, 0}, "libQnnHtp.so: core API 2.27.0, want 2.32.0 or a later minor version: install QAIRT 2.43 or a later 2.x, as with tools/qnn-libs"},
+		{Version{3, 0, 0}, "libQnnHtp.so: core API 3.0.0, want 2.32.0 or a later minor version: install QAIRT 2.43 or a later 2.x, as with tools/qnn-libs"},
 		{Version{2, 32, 0}, ""},
 		{Version{2, 40, 1}, ""},
 	} {
@@ -32,7 +32,7 @@ func TestOldForNode(t *testing.T) {
 	b := &Backend{Library: &Library{path: "libQnnHtp.so", table: &cInterface{core: Version{2, 33, 1}}}, handle: 1}
 	d := sample()
 	d.Nodes[1].Since = Version{Major: 2, Minor: 34}
-	const want = "graph sample: node sum (ReduceSum): it needs core API 2.34.0 or a later minor version, and libQnnHtp.so has 2.33.1: install a later QAIRT"
+	const want = "graph sample: node sum (ReduceSum): it needs core API 2.34.0 or a later minor version, and libQnnHtp.so has 2.33.1: install a later QAIRT, as with tools/qnn-libs 2.7.0"
 	require.EqualError(t, b.Validate(d), want)
 	c := &Context{backend: b, handle: 1}
 	_, err := c.Build(d, GraphOptions{})

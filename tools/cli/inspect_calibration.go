@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"estream/tools/calibrate"
+)
+
+// A calibrationInfo is what a package's calibration says, as inspect shows it.
+type calibrationInfo struct {
+	File        string           `json:"file"`
+	Unused      string           `json:"unused,omitempty"` // why no run goes by it; what follows is then empty
+	Tokens      int              `json:"tokens"`
+	Batch       int              `json:"batch_tokens"`
+	Batches     int              `json:"batches"`
+	Interrupted bool             `json:"interrupted"`
+	Experts     int              `json:"experts"` // of all layers
+	Reached     int              `json:"reached"` // of them, those that a token was routed to
+	Half        []int            `json:"half"`    // for each layer, the fewest experts that half of its choices go to
+	Choice      calibrate.Choice `json:"choice"`
+	CostFrom    string           `json:"cost_from"`
+}
+
+// calibrationOf returns what the package in dir has, nil without a calibration.
+func calibrationOf(dir string) *calibrationInfo {
+	c, err := calibrate.Load(dir)
+	switch {
+	case err != nil:
+		return &calibrationInfo{File: calibrate.Name, Unused: err.Error()}
+	case c == nil:
+		return nil
+	}
+	x := &calibrationInfo{calibrate.Name, "", c.Tokens, c.Batch, c.Batches, c.Interrupted, 0, 0, []int{}, c.Choice, c.CostFrom}
+	for _, l := range c.Layers {
+		x.Experts += len(l.Counts)
+		x.Reached += len(l.Counts) - len(l.Unreached)
+		x.Half = append(x.Half, half(l.Popularity))
+	}
+	return x
+}
+
+// half is how many of the largest shares make half of all.
+func half(shares []float64) int {
+	sorted, sum := slices.Sorted(slices.Values(shares)), 0.0
+	for n := range sorted {
+		if sum += sorted[len(sorted)-1-n]; sum >= 0.5 {
+			return n + 1
+		}
+	}
+	return len(shares)
+}
+
+func (x *calibrationInfo) print(p func(string, ...any)) {
+	switch {
+	case x == nil:
+		return
+	case x.Unused != "":
+		p("routes    the calibration is not used: %s", x.Unused)
+		return
+	}
+	text := fmt.Sprintf("%d tokens, %d batches of %d", x.Tokens, x.Batches, x.Batch)
+	if x.Interrupted {
+		text += ", interrupted"
+	}
+	p("routes    by %s: %s; %d of %d experts reached", x.File, text, x.Reached, x.Experts)
+	if len(x.Half) > 0 {
+		p("routes    half of a layer's choices go to %d to %d of its experts", slices.Min(x.Half), slices.Max(x.Half))
+	}
+	p("routes    on a device: %s; costs %s", choiceText(x.Choice), x.CostFrom)
+}

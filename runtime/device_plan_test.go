@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -150,4 +151,31 @@ func TestOpeningPeak(t *testing.T) {
 	plan, err = open(t, dir, runtime.Options{Device: static.New(lowertest.NewNPU(), tiers), Memory: budget}).Plan(b)
 	require.NoError(t, err)
 	require.Zero(t, bytesOf(plan, "opening"), "a device that did not raise it")
+}
+
+// TestComparedPlans: plans of one length on a device have one part of the program's, whatever the process takes meanwhile.
+func TestComparedPlans(t *testing.T) {
+	if runtime.PeakBytes() == 0 {
+		t.Skip("the system does not tell what is resident")
+	}
+	m := open(t, packedForNPU(t), runtime.Options{Device: static.New(&lazyNPU{NPU: lowertest.NewNPU(), patience: time.Hour}, passes.Tiers{T: []int{4, 16}, S: []int{64}, R: []int{8}})})
+	program := func(tokens int) int64 {
+		p, err := m.PlanAs(t.Context(), tokens, runtime.Shape{}, 0)
+		require.NoError(t, err)
+		return bytesOf(p, "program")
+	}
+	const more = 32 << 20
+	debug.FreeOSMemory() // or what goes meanwhile may be more
+	before := program(7)
+	pages, free, err := pager.Pages(more)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, free()) }()
+	for i := 0; i < len(pages); i += 4096 {
+		pages[i] = 1
+	}
+	require.Equal(t, before, program(7))
+	require.Greater(t, program(3), before+more/2, "of another length")
+	run(t, m, runtime.Batch{Prompts: [][]int32{{1, 2, 3}}})
+	clear(pages)
+	require.Greater(t, program(3), before+more/2, "after a run")
 }

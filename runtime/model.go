@@ -157,6 +157,7 @@ type Model struct {
 	program int64 // resident bytes of the process that are not the model's
 	opened  int64 // resident bytes of the process at their most, where opening the model's device made it so; 0: not so
 	last    Plan  // of the run before
+	planned int   // tokens of the PlanAs for which a device's part of program was found; 0: none since a Plan or Run
 	closed  bool
 }
 

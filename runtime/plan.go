@@ -90,8 +90,8 @@ type Shape struct {
 
 // PlanAs returns how Run would run a batch of one prompt of so many tokens, logits
 // asked for the last, in a shape and a budget as given instead of those of Options.
-// Without a device the program's part is that of the plan before, so that plans compare.
-// It plans nothing once ctx is done.
+// The program's part is that of the plan before, on a device of plans of as many tokens,
+// so that plans compare. It plans nothing once ctx is done.
 func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return Plan{}, err
@@ -102,16 +102,34 @@ func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (
 	}
 	defer end()
 	p := Plan{Tokens: tokens, Sequences: 1, Rows: 1, collect: true}
-	if m.program > 0 && m.device == nil {
-		return m.fit(p, s, memory)
+	if p.device, err = m.pending(ctx, tokens); err != nil {
+		return p, err
 	}
-	return m.planAs(ctx, p, s, memory)
+	if m.program == 0 || m.device != nil && m.planned != tokens {
+		m.measureProgram()
+		m.planned = tokens
+	}
+	return m.fit(p, s, memory)
+}
+
+// PlanSure is PlanAs within a budget, 0 for none, less what the program's part may be larger by
+// in another process that chooses a shape and runs again and again: what fits here fits there.
+func (m *Model) PlanSure(ctx context.Context, tokens int, s Shape, memory int64) (Plan, error) {
+	if memory == 0 {
+		return m.PlanAs(ctx, tokens, s, 0)
+	}
+	p, err := m.PlanAs(ctx, tokens, s, max(1, memory-elsewhere))
+	if errors.Is(err, ErrMemory) {
+		err = m.tooSmall(memory, elsewhere+spread, p)
+	}
+	return p, err
 }
 
 // plan is of the shape that Options gives or chooses. Before it refuses a batch, it gives
 // back what garbage of runs before takes.
 func (m *Model) plan(ctx context.Context, tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}
+	m.planned = 0
 	if err := m.ready(ctx, &p); err != nil {
 		return p, err
 	}
@@ -175,14 +193,20 @@ func (m *Model) fit(p Plan, s Shape, memory int64) (Plan, error) {
 			least = p
 		}
 	}
-	return least, fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan, of which a run reads up to %s, is %s",
-		ErrMemory, mib(budget), mib(max(least.Bytes(), m.opened)+spread), mib(m.mostRead(least)), least)
+	return least, m.tooSmall(budget, spread, least)
+}
+
+// tooSmall is the error of a budget that is less than the least plan, or less than so much more.
+func (m *Model) tooSmall(budget, more int64, least Plan) error {
+	return fmt.Errorf("%w: %s given, the least that is sure to work is %s, or give fewer tokens at a time; the smallest plan, of which a run reads up to %s, is %s",
+		ErrMemory, mib(budget), mib(max(least.Bytes(), m.opened)+more), mib(m.mostRead(least)), least)
 }
 
 const (
 	spans     = 1 << 20 // of pages that the heap has more, some runs later, than it grew by, and of code that runs first
 	late      = 4 << 20 // of what calls made anew, at most, before the collector has run beside threads that compute
 	spread    = 1 << 20 // by how much the program's own part may differ when it is started anew
+	elsewhere = 2 << 20 // by how much it may be larger in another process, that has chosen shapes and run before
 	mostBytes = 1 << 46 // of a plan without a budget
 )
 

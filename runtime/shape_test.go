@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,28 @@ func TestPlanAs(t *testing.T) {
 	cancel()
 	_, err = free.PlanAs(ctx, len(prompt), runtime.Shape{}, 0)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestPlanSure: a budget that only just does here is refused, with one that is enough.
+func TestPlanSure(t *testing.T) {
+	m := open(t, packed(t, tiny, "w4"), runtime.Options{})
+	const tokens = 33
+	least, err := m.PlanAs(t.Context(), tokens, runtime.Shape{}, 1)
+	require.ErrorIs(t, err, runtime.ErrMemory)
+	_, err = m.PlanAs(t.Context(), tokens, runtime.Shape{}, least.Bytes())
+	require.NoError(t, err)
+	told, err := m.PlanSure(t.Context(), tokens, runtime.Shape{}, least.Bytes())
+	require.ErrorIs(t, err, runtime.ErrMemory)
+	require.Equal(t, least.Parts, told.Parts)
+	mib := func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+	require.ErrorContains(t, err, mib(least.Bytes())+" given, the least that is sure to work is "+mib(least.Bytes()+3<<20)+", ")
+	for _, memory := range []int64{0, least.Bytes() + 2<<20, least.Bytes() + 3<<20} {
+		p, err := m.PlanSure(t.Context(), tokens, runtime.Shape{}, memory)
+		require.NoError(t, err, "%d bytes", memory)
+		if memory > 0 {
+			require.LessOrEqual(t, p.Bytes(), memory-2<<20)
+		}
+	}
 }
 
 // TestChoose: what Options.Choose picks is what runs, unless a shape is given.

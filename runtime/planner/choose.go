@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -149,57 +150,67 @@ func (p *Planner) next(c Choice) (simulate.Totals, error) {
 	return p.Predict(c.Plan, false)
 }
 
-// Of predicts what a plan takes.
-func (p *Planner) Of(plan runtime.Plan) (c Choice, err error) {
-	c.Plan = plan
-	if n := p.Mapped(plan); p.Limit > 0 && n > p.Limit {
-		return c, fmt.Errorf("%d bytes of arena and pins, %d allowed: give less memory: %w", n, p.Limit, ErrLimit)
-	}
-	if c.First, err = p.Predict(plan, true); err == nil {
-		c.Next, err = p.next(c)
-	}
-	return c, err
+// Fits returns the error of Pick where no shape fits, which a profile is needed for only to tell what the least that works
+// takes.
+func (p *Planner) Fits(as func(runtime.Shape) (runtime.Plan, error)) error {
+	_, err := p.fitting(as)
+	return err
 }
 
-// choices are the shapes that fit, with their first runs; where none does, the runtime's own.
+// choices are the shapes that fit, with their first runs.
 func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []Choice, err error) {
+	plans, err := p.fitting(as)
+	for _, plan := range plans {
+		c := Choice{Plan: plan}
+		if c.First, err = p.Predict(plan, true); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, err
+}
+
+// fitting are plans in the shapes that fit; where none does, in the runtime's own.
+func (p *Planner) fitting(as func(runtime.Shape) (runtime.Plan, error)) (out []runtime.Plan, err error) {
 	type shape struct {
 		readers, chunk int
 		pager.Geometry
 	}
 	seen := map[shape]bool{} // that as has given already: what is given of a shape makes many the same
-	var unmapped []int64     // what those map that map too much
 	for _, s := range p.shapes() {
 		plan, err := as(s)
 		is := shape{plan.Readers, plan.Chunk, plan.Geometry}
 		if errors.Is(err, runtime.ErrMemory) || err == nil && (seen[is] || p.idle(plan)) {
 			continue
 		}
-		if err == nil && p.Limit > 0 && p.Mapped(plan) > p.Limit {
-			unmapped = append(unmapped, p.Mapped(plan))
-			continue
-		}
-		seen[is] = true
-		c := Choice{Plan: plan}
-		if err == nil {
-			c.First, err = p.Predict(plan, true)
-		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, c)
+		seen[is] = true
+		out = append(out, plan)
 	}
-	if len(out) > 0 {
-		return out, nil
+	if len(out) == 0 {
+		plan, err := as(runtime.Shape{})
+		if err != nil {
+			return nil, p.priced(plan, err)
+		}
+		out = append(out, plan)
 	}
-	if len(unmapped) > 0 {
-		return nil, fmt.Errorf("the least that works has %d bytes of arena and pins, %d allowed: allow more, or give less memory: %w", slices.Min(unmapped), p.Limit, ErrLimit)
+	return p.mappable(out)
+}
+
+// mappable leaves out plans that a session of the accelerator cannot map.
+func (p *Planner) mappable(plans []runtime.Plan) ([]runtime.Plan, error) {
+	least := int64(math.MaxInt64)
+	plans = slices.DeleteFunc(plans, func(plan runtime.Plan) bool {
+		n := p.Mapped(plan)
+		least = min(least, n)
+		return p.Limit > 0 && n > p.Limit
+	})
+	if len(plans) == 0 {
+		return nil, fmt.Errorf("the least that works has %d bytes of arena and pins, %d allowed: allow more, or give less memory: %w", least, p.Limit, ErrLimit)
 	}
-	c, err := p.own(as)
-	if err != nil {
-		return nil, err
-	}
-	return []Choice{c}, nil
+	return plans, nil
 }
 
 // idle reports whether a plan has banks that guesses, which are of one layer at a time, never fill.
@@ -212,20 +223,19 @@ func (p *Planner) idle(plan runtime.Plan) bool {
 	return cmp.Or(p.Schedule, plan.Schedule) == pager.Guessed && g.Banks > 3 && (g.Banks-1)*g.Group > most
 }
 
-// own is the runtime's own shape. The error of one that does not fit says how long the least that works takes.
-func (p *Planner) own(as func(runtime.Shape) (runtime.Plan, error)) (Choice, error) {
-	plan, err := as(runtime.Shape{})
-	if err == nil {
-		return p.Of(plan)
-	}
+// priced has the error of a plan that does not fit say how long the least that works takes.
+func (p *Planner) priced(least runtime.Plan, err error) error {
 	if !errors.Is(err, runtime.ErrMemory) {
-		return Choice{}, err
+		return err
 	}
-	t, wrong := p.Predict(plan, true)
+	if p.Profile == nil {
+		return fmt.Errorf("%w; no profile is kept to predict its time by", err)
+	}
+	t, wrong := p.Predict(least, true)
 	if wrong != nil {
-		return Choice{}, wrong
+		return wrong
 	}
-	return Choice{}, fmt.Errorf("%w; predicted to take %.3f s", err, t.Time.Seconds())
+	return fmt.Errorf("%w; predicted to take %.3f s", err, t.Time.Seconds())
 }
 
 // mostGroup is about how many bytes of experts a read may have: no disk gains by more.

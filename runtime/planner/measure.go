@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -14,13 +15,25 @@ import (
 
 // Measure profiles the package in a folder as Options runs it: a few seconds of short runs and reads.
 func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile, error) {
-	s := &sampler{o: o, dir: dir, of: map[string][]sample{}, experts: map[string]string{}}
+	s := NewSampler(&o)
+	m, err := runtime.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Measure(ctx, m, key)
+	return p, errors.Join(err, m.Close())
+}
+
+// Measure profiles the package of a model that was opened with the sampler's Options, and leaves it open.
+func (s *Sampler) Measure(ctx context.Context, m *runtime.Model, key string) (*Profile, error) {
+	s.learn(m)
 	for _, x := range []struct { // with nothing read meanwhile; with reads; with many hand-overs
 		schedule pager.Schedule
 		group    int
 		lengths  []int
 	}{{pager.OnDemand, 0, []int{64, 1024}}, {pager.BeforeRouting, 0, []int{512}}, {pager.BeforeRouting, 1, []int{64, 512}}} {
-		if err := s.sample(ctx, x.schedule, x.group, x.lengths...); err != nil {
+		s.schedule, s.group = x.schedule, x.group
+		if err := s.sample(ctx, m, x.lengths...); err != nil {
 			return nil, err
 		}
 	}
@@ -32,7 +45,7 @@ func Measure(ctx context.Context, dir, key string, o runtime.Options) (*Profile,
 		p.Classes[name] = Class{of("." + passes.BodyPhase), group, of("." + passes.SidePhase), of("." + passes.TailPhase), of(rest)}
 	}
 	var err error
-	p.Disk, err = measureDisk(ctx, dir, o.Source, s.stride)
+	p.Disk, err = measureDisk(ctx, m.Path, s.source, s.stride)
 	return p, err
 }
 
@@ -41,15 +54,8 @@ var errEnough = errors.New("every class of layers was seen")
 // tooLong is how long a run takes after which there is no longer one, and reads after which there are no more rounds.
 const tooLong = time.Second
 
-// sample runs prompts of so many tokens through the first layers, each after a run that has memory put in place.
-func (s *sampler) sample(ctx context.Context, schedule pager.Schedule, group int, lengths ...int) error {
-	o := s.o
-	o.Memory, o.Choose, o.Schedule, o.Readers, o.Banks, o.Group, o.Events, o.Trace = 0, nil, schedule, 0, 0, group, s.event, s.pager
-	m, err := runtime.Open(ctx, s.dir, o)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
+// learn finds what of the layers a sampler has to know.
+func (s *Sampler) learn(m *runtime.Model) {
 	s.layers = m.Module().Layers
 	for l, name := range s.layers {
 		if !slices.Contains(s.layers[:l], name) {
@@ -59,6 +65,10 @@ func (s *sampler) sample(ctx context.Context, schedule pager.Schedule, group int
 	for _, l := range Describe(m).Layers {
 		s.stride = max(s.stride, l.Stride)
 	}
+}
+
+// sample runs prompts of so many tokens through the first layers, each after a run that has memory put in place.
+func (s *Sampler) sample(ctx context.Context, m *runtime.Model, lengths ...int) error {
 	for _, n := range lengths {
 		begun := time.Now()
 		if err := s.run(ctx, m, n, true); err != nil {
@@ -75,8 +85,16 @@ func (s *sampler) sample(ctx context.Context, schedule pager.Schedule, group int
 	return nil
 }
 
+// choose gives each run the arena that is tried first, of groups as the sampler wants them, and its schedule.
+func (s *Sampler) choose(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+	g := runtime.Arena(m.Manifest())
+	plan, err := as(runtime.Shape{Banks: g.Banks, Group: cmp.Or(s.group, g.Group)})
+	plan.Schedule = s.schedule
+	return plan, err
+}
+
 // run runs random tokens until every class of layers was seen; a short one ends with the first body.
-func (s *sampler) run(ctx context.Context, m *runtime.Model, tokens int, short bool) error {
+func (s *Sampler) run(ctx context.Context, m *runtime.Model, tokens int, short bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.begin(short, func() { cancel(errEnough) })

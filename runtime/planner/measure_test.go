@@ -14,7 +14,7 @@ import (
 // A router's time is of the body before it, also where a coarse clock gives that none; a layer without one has a body, too.
 // What of a layer is neither program nor wait is its rest; what was read during a program is known of it.
 func TestSampler(t *testing.T) {
-	s, stopped := &sampler{of: map[string][]sample{}, experts: map[string]string{}, layers: []string{"c", "d"}, last: 1}, 0
+	s, stopped := &Sampler{of: map[string][]sample{}, experts: map[string]string{}, layers: []string{"c", "d"}, last: 1}, 0
 	at := time.Unix(0, 0)
 	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
 	s.begin(false, func() { stopped++ })

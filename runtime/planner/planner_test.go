@@ -59,7 +59,26 @@ func TestPackage(t *testing.T) {
 		t.Run(schedule.String(), func(t *testing.T) { predicts(t, dir, profile, schedule) })
 	}
 	t.Run("frontier", func(t *testing.T) { frontier(t, dir, profile) })
+	t.Run("measured", func(t *testing.T) { measured(t, dir) })
 	t.Run("kept", func(t *testing.T) { kept(t, dir) })
+}
+
+// measured holds plans of a model that has been measured to those of one that has not.
+func measured(t *testing.T, dir string) {
+	o := runtime.Options{Schedule: pager.Guessed, Readers: 3, Banks: 2, Group: 3, Memory: 1}
+	plan := func(m *runtime.Model) runtime.Plan {
+		p, err := m.PlanAs(t.Context(), 64, runtime.Shape{Banks: 6}, 1<<30)
+		require.NoError(t, err)
+		p.Parts = p.Parts[1:] // what the program itself takes
+		return p
+	}
+	want := plan(open(t, dir, o))
+	s := planner.NewSampler(&o)
+	m := open(t, dir, o)
+	p, err := s.Measure(t.Context(), m, "k")
+	require.NoError(t, err)
+	require.Positive(t, p.Classes["c0"].Group.Row+p.Classes["c0"].Group.Call+p.Classes["c0"].Group.More)
+	require.Equal(t, want, plan(m))
 }
 
 // predicts compares what a plan is predicted to read, and which plan a model picks by itself, with real runs. Each block of
@@ -71,12 +90,8 @@ func predicts(t *testing.T, dir string, profile *planner.Profile, schedule pager
 	for _, run := range []string{"first", "next"} {
 		res, err := m.Run(t.Context(), b)
 		require.NoError(t, err)
-		c, err := p.Of(res.Plan)
+		want, err := p.Predict(res.Plan, run == "first")
 		require.NoError(t, err)
-		want := c.First
-		if run == "next" {
-			want = c.Next
-		}
 		require.Equal(t, want.Count, res.Stats.Reads, "%s run of %s", run, res.Plan)
 		require.InDelta(t, want.Bytes, res.Stats.Bytes, 4095, "%s run of %s: but for the source's alignment at the table's end", run, res.Plan)
 		require.Positive(t, want.Time)
@@ -162,6 +177,12 @@ func TestPick(t *testing.T) {
 	cost, err2 := p.Predict(least, true)
 	require.NoError(t, err2)
 	require.EqualError(t, err, fmt.Sprintf("memory budget too small: no; predicted to take %.3f s", cost.Time.Seconds()))
+	require.EqualError(t, p.Fits(within(1)), err.Error())
+	unmeasured := planner.Planner{Package: p.Package, Limit: 3 << 20}
+	require.EqualError(t, unmeasured.Fits(within(1)), "memory budget too small: no; no profile is kept to predict its time by")
+	require.NoError(t, unmeasured.Fits(within(3<<20)))
+	unmeasured.Limit--
+	require.ErrorIs(t, unmeasured.Fits(within(3<<20)), planner.ErrLimit)
 	p.Limit = 4 << 20
 	limited, err := p.Pick(within(1 << 40))
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"math/rand/v2"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -24,13 +23,13 @@ const (
 
 // measureDisk reads the larger of the package's weight files at random places, as readers do: an expert, four, and a block
 // of the embedding table at a time.
-func measureDisk(ctx context.Context, dir string, open func(string) (pager.Source, error), stride int64) (d simulate.Disk, err error) {
+func measureDisk(ctx context.Context, path func(name string) string, open func(string) (pager.Source, error), stride int64) (d simulate.Disk, err error) {
 	if open == nil {
 		open = func(path string) (pager.Source, error) { return pager.OpenFile(path) }
 	}
 	var src pager.Source
 	for _, name := range []string{layout.ExpertsName, layout.DenseName} {
-		f, err := open(filepath.Join(dir, name))
+		f, err := open(path(name))
 		if err != nil {
 			return d, err
 		}

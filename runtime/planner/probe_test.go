@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,7 @@ func TestMeasureDisk(t *testing.T) {
 				r, err := pager.NewRate(limit, 0)
 				return pager.Limit(flash{2e9}, r), err
 			}
-			d, err := measureDisk(t.Context(), "", open, 3<<20)
+			d, err := measureDisk(t.Context(), strings.Clone, open, 3<<20)
 			require.NoError(t, err)
 			if limit == 0 {
 				require.Zero(t, d.Burst, "%+v", d)

@@ -18,14 +18,16 @@ const (
 	rest   = ".rest"
 )
 
-// A sampler runs prompts through the first layers of a package and notes how long programs take.
-type sampler struct {
-	o      runtime.Options
-	dir    string
+// A Sampler runs prompts through the first layers of a package and notes how long programs take.
+type Sampler struct {
+	source func(string) (pager.Source, error)
 	of     map[string][]sample // by class and phase, of groups by graph
 	layers []string            // the class of each
 	last   int                 // the layer after which every class was seen
 	stride int64               // the largest expert's bytes
+
+	schedule pager.Schedule // of the runs under way
+	group    int            // experts a read of theirs; 0: as many as are tried first
 
 	experts map[string]string // the graph of each class's experts, which classes share
 
@@ -37,16 +39,24 @@ type sampler struct {
 	waits  map[int]time.Duration // for experts, by layer
 }
 
+// NewSampler returns the sampler of the model that is opened with o next: o has it told of runs, which have no budget and
+// shapes of its own. The model plans (PlanAs) as it would without.
+func NewSampler(o *runtime.Options) *Sampler {
+	s := &Sampler{source: o.Source, of: map[string][]sample{}, experts: map[string]string{}}
+	o.Memory, o.Readers, o.Banks, o.Group, o.Choose, o.Events, o.Trace = 0, 0, 0, 0, s.choose, s.event, s.pager
+	return s
+}
+
 // A period is a time from the first to the second.
 type period [2]time.Time
 
-func (s *sampler) begin(short bool, stop func()) {
+func (s *Sampler) begin(short bool, stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.short, s.stop, s.events, s.reads, s.waits = short, stop, nil, nil, map[int]time.Duration{}
 }
 
-func (s *sampler) pager(e pager.Event) {
+func (s *Sampler) pager(e pager.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -57,7 +67,7 @@ func (s *sampler) pager(e pager.Event) {
 	}
 }
 
-func (s *sampler) event(e runtime.Event) {
+func (s *Sampler) event(e runtime.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
@@ -67,7 +77,7 @@ func (s *sampler) event(e runtime.Event) {
 }
 
 // digest makes samples of what a run of so many tokens told.
-func (s *sampler) digest(tokens int) {
+func (s *Sampler) digest(tokens int) {
 	reads := union(s.reads)
 	var body, layer sample // the rows under way, until their router is through; what of the layer is accounted for
 	past := 0              // rows of it so far
@@ -112,7 +122,7 @@ func (s *sampler) digest(tokens int) {
 }
 
 // add leaves out what took no time by a coarse clock.
-func (s *sampler) add(what string, x sample) {
+func (s *Sampler) add(what string, x sample) {
 	if x.seconds > 0 && x.rows > 0 {
 		s.of[what] = append(s.of[what], x)
 	}

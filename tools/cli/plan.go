@@ -3,19 +3,16 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"estream/runtime"
 	"estream/runtime/planner"
-	"estream/tools/calibrate"
 )
 
 // planFlags are the flags of plan beside those that say how a package runs.
@@ -93,21 +90,17 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	defer out.discard()
 	f.routing = a.newRouting()
 	f.routing.use(dir, &o)
-	profile, kept, err := a.profile(ctx, dir, f, o)
+	x, err := a.subject(ctx, dir, f, o)
 	if err != nil {
 		return err
 	}
 	bar := a.ongoing(ctx)
 	told := bar.tells(ctx, "planning on "+f.backend)
-	all, err := until(ctx, func() (*plans, error) { return predict(told, dir, f, o, profile) })
+	all, err := until(ctx, func() (*plans, error) { return x.predict(told) })
 	bar.end()
-	if all != nil {
-		a.noteUnused(dir, all.unused, all.artifacts, f.routing)
-	}
 	if err != nil {
 		return err
 	}
-	all.kept = kept
 	var text strings.Builder
 	if err := all.print(&text); err != nil {
 		return err
@@ -127,76 +120,49 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 	return err
 }
 
-// predict opens the package and finds what is printed of it; with an error of its plans
-// it returns what comes before.
-func predict(ctx context.Context, dir string, f planFlags, o runtime.Options, profile *planner.Profile) (*plans, error) {
-	m, err := runtime.Open(ctx, dir, o)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	p := &planner.Planner{Profile: profile, Package: planner.Describe(m), Schedule: o.Schedule, Limit: f.limitBytes}
-	all := &plans{Planner: p, dir: dir, unused: m.Unused(), artifacts: m.Manifest().Artifacts}
-	at := func(tokens int) (planner.Choice, error) { return pick(ctx, m, p, o, tokens) }
-	for _, n := range f.asked {
-		x := planned{tokens: n}
-		if x.Choice, err = at(n); err == nil {
-			x.frontier, err = p.Frontier(shaped(ctx, m, o, n))
+// predict finds what is printed of the package, and closes it.
+func (x *subject) predict(ctx context.Context) (all *plans, err error) {
+	defer func() { err = errors.Join(err, x.model.Close()) }()
+	all = &plans{Planner: x.planner, dir: x.dir, kept: x.kept}
+	at := func(tokens int) (planner.Choice, error) { return x.planner.Pick(x.within(ctx, tokens)) }
+	for _, n := range x.asked {
+		row := planned{tokens: n}
+		if row.Choice, err = at(n); err == nil {
+			row.frontier, err = x.planner.Frontier(x.as(ctx, n))
 		}
 		if err == nil {
 			err = ctx.Err() // Frontier leaves out what cannot be planned
 		}
 		if err != nil {
-			return all, fmt.Errorf("%d tokens: %w", n, err)
+			return nil, fmt.Errorf("%d tokens: %w", n, err)
 		}
-		all.lengths = append(all.lengths, x)
+		all.lengths = append(all.lengths, row)
 	}
 	return all, all.cross(at)
 }
 
-// shaped gives plans of a length in shapes and budgets, with what of a shape Options gives.
-func shaped(ctx context.Context, m *runtime.Model, o runtime.Options, tokens int) func(runtime.Shape, int64) (runtime.Plan, error) {
+// shaped is a shape with what of it is given instead.
+func (x *subject) shaped(s runtime.Shape) runtime.Shape {
+	o := x.options
+	return runtime.Shape{Readers: cmp.Or(o.Readers, s.Readers), Banks: cmp.Or(o.Banks, s.Banks), Group: cmp.Or(o.Group, s.Group)}
+}
+
+// as gives plans of a length in shapes and budgets.
+func (x *subject) as(ctx context.Context, tokens int) func(runtime.Shape, int64) (runtime.Plan, error) {
 	return func(s runtime.Shape, memory int64) (runtime.Plan, error) {
-		return m.PlanAs(ctx, tokens, runtime.Shape{Readers: cmp.Or(o.Readers, s.Readers), Banks: cmp.Or(o.Banks, s.Banks), Group: cmp.Or(o.Group, s.Group)}, memory)
+		return x.model.PlanAs(ctx, tokens, x.shaped(s), memory)
 	}
 }
 
-// pick is the choice for a length within the budget of Options.
-func pick(ctx context.Context, m *runtime.Model, p *planner.Planner, o runtime.Options, tokens int) (planner.Choice, error) {
-	as := shaped(ctx, m, o, tokens)
-	return p.Pick(func(s runtime.Shape) (runtime.Plan, error) { return as(s, o.Memory) })
+// within gives those within --memory.
+func (x *subject) within(ctx context.Context, tokens int) func(runtime.Shape) (runtime.Plan, error) {
+	as := x.as(ctx, tokens)
+	return func(s runtime.Shape) (runtime.Plan, error) { return as(s, x.options.Memory) }
 }
 
-// profile returns the profile that is kept, or measures one and keeps it if it can; kept says where it is from.
-func (a *App) profile(ctx context.Context, dir string, f planFlags, o runtime.Options) (p *planner.Profile, kept string, err error) {
-	key, err := f.profileKey(dir, o.Threads)
-	if err != nil {
-		return nil, "", err
-	}
-	if p = planner.Load(key); p != nil && !f.fresh {
-		return p, "measured " + p.Taken.Format(time.DateTime) + " UTC; --fresh measures anew", nil
-	}
-	begun, bar := time.Now(), a.ongoing(ctx)
-	told := bar.tells(ctx, "measuring on "+f.backend)
-	p, err = until(ctx, func() (*planner.Profile, error) { return planner.Measure(told, dir, key, o) })
-	bar.end()
-	if err != nil {
-		return nil, "", err
-	}
-	kept = fmt.Sprintf("measured in %.1f s", time.Since(begun).Seconds())
-	if _, err := p.Save(); err != nil {
-		a.note("note: the profile is not kept for the next time: %v", err)
-	}
-	return p, kept, nil
-}
-
-// profileKey names the profile of a package that runs as the flags say.
-func (f runFlags) profileKey(dir string, threads int) (string, error) {
-	how := []string{cmp.Or(f.backend, "host"), cmp.Or(f.source, "file"), f.readLimit, cmp.Or(f.checksum, "always")}
-	if f.routing != nil && how[0] != "host" { // whose graphs a calibration sizes
-		if text, err := os.ReadFile(filepath.Join(dir, calibrate.Name)); err == nil {
-			how = append(how, fmt.Sprintf("calibration %x", sha256.Sum256(text)))
-		}
-	}
-	return planner.Key(dir, threads, strings.Join(how, " "))
+// fits returns an error where a length fits in no shape, or run and bench may find that it does not.
+func (x *subject) fits(ctx context.Context, tokens int) error {
+	return x.planner.Fits(func(s runtime.Shape) (runtime.Plan, error) {
+		return x.model.PlanSure(ctx, tokens, x.shaped(s), x.options.Memory)
+	})
 }

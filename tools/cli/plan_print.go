@@ -6,8 +6,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"estream/pager/layout"
-	"estream/runtime"
 	"estream/runtime/planner"
 )
 
@@ -17,8 +15,6 @@ type plans struct {
 	dir, kept string
 	lengths   []planned
 	crossing  int // n*, 0: none
-	unused    *runtime.Unused
-	artifacts []layout.Artifact // of the package
 }
 
 // planned is what is printed of a length of prompt.

@@ -141,9 +141,7 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		{[]string{"--tokens", "0"}, 2, `estream: --tokens: "0": want 1 to 1048576, rising`},
 		{[]string{"--session-limit", "many"}, 2, `estream: bad size "many"`},
-		{[]string{"--memory", "1MiB"}, 1, "estream: 512 tokens: memory budget too small: 1.0 MiB given, the least that is sure to work is "},
 		{[]string{"--memory", "1MiB"}, 1, "of which a run reads up to "},
-		{[]string{"--memory", "1MiB"}, 1, "before-routing; predicted to take "},
 		{[]string{"--plot", "p.png"}, 2, "--plot p.png: name a file that ends in .svg or .html"},
 		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: allow more, or give less memory: more than a session of the accelerator can map"},
 		{[]string{"--plot", filepath.Join(dir, "p.svg")}, 2, "lies in the package"},

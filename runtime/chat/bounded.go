@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -29,9 +30,12 @@ func center(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	return exec.AsValue(strings.Repeat(" ", left) + text + strings.Repeat(" ", spaces-left))
 }
 
+// lineEnds are what Python takes for the ends of lines.
+var lineEnds = regexp.MustCompile("\r\n|[\r\v\f\x1c-\x1e\u0085\u2028\u2029]")
+
 // indent is gonja's, bounded.
 func indent(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	text, width := in.String(), 4
+	text, width := lineEnds.ReplaceAllString(in.String(), "\n"), 4
 	if v := argument(args, 0, "width"); v != nil && v.IsString() {
 		width = len(v.String())
 	} else if v != nil {
@@ -41,7 +45,7 @@ func indent(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 		return refused(e, tooLong("indent"))
 	}
 	filter, _ := builtins.Filters.Get("indent")
-	return filter(e, in, args)
+	return filter(e, exec.AsValue(text), args)
 }
 
 // join is Jinja's, bounded.
@@ -58,7 +62,7 @@ func join(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 		if i > 0 {
 			b.WriteString(between)
 		}
-		b.WriteString(exec.ToValue(v).String())
+		b.WriteString(shown(exec.ToValue(v)))
 		if b.Len() > maxRepeated {
 			return refused(e, tooLong("join"))
 		}
@@ -75,9 +79,15 @@ func joined(s string, self *exec.Value, args *exec.VarArgs) (any, error) {
 	return method(s, self, args)
 }
 
+// trim is the filter of the method strip.
+func trim(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	text, _ := strip(strings.TrimFunc)(shown(in), in, args)
+	return exec.AsValue(text)
+}
+
 // replaced is the filter of the method replace.
 func replaced(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	text, err := replace(in.String(), in, args)
+	text, err := replace(shown(in), in, args)
 	if err != nil {
 		return refused(e, fmt.Errorf("the chat template calls replace: %w", err))
 	}

@@ -1,15 +1,16 @@
 // Package chat turns messages into the text that a model was trained on, by the
 // Jinja template that comes with its tokenizer.
 //
-// Templates see what transformers gives them: messages, add_generation_prompt,
-// the special tokens by name, raise_exception and strftime_now, with blocks trimmed.
+// Templates see what transformers gives them: messages, add_generation_prompt, the
+// special tokens by name, tools and documents, which are None, raise_exception and
+// strftime_now, with blocks trimmed.
 //
-// They print what Jinja of Python prints, or are refused: operators, indexes, None,
-// dicts and filters that gonja has otherwise are made over. Dicts keep their order;
-// names given to dict() and what a namespace holds are sorted. What is left of gonja:
-// tuples print as lists, texts within lists are quoted without escapes, true is not
-// equal to 1, a key given twice stands twice, and some of what Python would refuse
-// passes, such as comparing values of two kinds.
+// They print what Jinja of Python prints, or are refused by an error that names the line: spaced
+// trims, and rewrite makes over, what gonja has otherwise, from escapes to operators. Names given to dict()
+// and what a namespace holds are sorted. What is left of gonja: what filters such as map and select
+// make is a list, and false if it is empty; a range and a slice of a tuple are lists, which may be equal to
+// tuples; a namespace prints as a dict; a text that is safe is as others; and some of what Python would
+// refuse passes, such as a number of what is undefined.
 //
 // They are text from elsewhere, so what a template may do is bounded: it reaches no
 // file and no other template, and one that takes ten seconds, half a GiB of memory or
@@ -125,12 +126,14 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	}
 	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
 		c := config.New()
-		c.TrimBlocks, c.LeftStripBlocks = true, true
+		c.KeepTrailingNewline = true // as spaced has dropped it
 		text, err := spaced(text)
 		if err != nil {
 			return nil, err
 		}
-		text = rewrite(text, c)
+		if text, err = rewrite(text, c); err != nil {
+			return nil, err
+		}
 		if err := checkDeep(text); err != nil {
 			return nil, err
 		}
@@ -160,7 +163,7 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 			{Key: exec.AsValue("content"), Value: exec.AsValue(m.Content)},
 		}}
 	}
-	data := map[string]any{"messages": list, "add_generation_prompt": prompt}
+	data := map[string]any{"messages": list, "add_generation_prompt": prompt, "tools": none, "documents": none}
 	for key, v := range t.special {
 		data[key] = v
 	}
@@ -168,7 +171,7 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	g := &guard{out: &text}
 	data[guardKey] = g
 	data["raise_exception"] = func(args *exec.VarArgs) (string, error) {
-		g.stop(fmt.Errorf("the chat template refuses these messages: %s", strings.TrimSpace(args.First().String())))
+		g.stop(refusal{strings.TrimSpace(shown(args.First()))})
 		return "", g.err()
 	}
 	out, err := watched(t.limits, g.stop, func() (string, error) {
@@ -176,10 +179,15 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 		return text.String(), err
 	})
 	if stopped := g.err(); stopped != nil { // which does not come out of the template whole
-		return "", stopped
+		return "", t.placed(stopped, err)
 	}
 	if err != nil {
 		return "", errors.New(t.tell(err))
 	}
 	return out, nil
 }
+
+// A refusal is the template's own.
+type refusal struct{ message string }
+
+func (r refusal) Error() string { return "the chat template refuses these messages: " + r.message }

@@ -89,8 +89,9 @@ func TestErrorsTellTheLine(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"{% for m in messages %}\n{{ m.nope.x }}\n{% endfor %}", `t: line 2, "{{ m.nope.x }}": Unable to evaluate m.nope.x: Can't use Getitem on None`},
 		{"{% if true %}\n{% for m in messages %}\n  {{ m.a.b }}\n{% endfor %}{% endif %}", `t: line 3, "{{ m.a.b }}": Unable to evaluate m.a.b: Can't use Getitem on None`},
-		{"\n{% macro f(x) %}\n{{ x.y.z }}\n{% endmacro %}{{ f(messages) }}", `t: line 3, "{{ x.y.z }}": x.y.z: Unable to evaluate x.y.z: Can't use Getitem on None`},
+		{"\n{% macro f(x) %}\n{{ x.y.z }}\n{% endmacro %}{{ f(messages) }}", `t: line 3, "{{ x.y.z }}": Unable to evaluate x.y.z: Can't use Getitem on None`},
 		{"a\n{{ foo | nofilter }}", `t: line 2, "{{ foo | nofilter }}": filter 'nofilter' not found`},
+		{"a \n\n {%- if true -%}\n\n\n{#- b\n-#}\n{% raw -%}\n{{ {%- endraw %}\n{%- set c = 'd\n' ~ 'e\n' -%}\n {%- endif -%}\n\n{{- f | nofilter }}", `t: line 15, "{{- f | nofilter }}": filter 'nofilter' not found`},
 		{"{{ messages is odder }}", `t: line 1, "{{ messages is odder }}": test 'odder' not found`},
 	} {
 		tmpl, err := Parse("t", c.text, nil)

@@ -1,78 +1,10 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/nikolalohinski/gonja/v2/config"
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
-
-// A rewriter writes conditional expressions, which gonja knows at the end of a
-// statement alone, as ones that it knows: "a if c else b" becomes
-// "(((c) and [a] or [b])|first)", of which a or b is evaluated, as before.
-type rewriter struct {
-	text string
-	toks []*tokens.Token
-	out  strings.Builder
-	done int // bytes of text that are in out
-}
-
-// rewrite returns a spaced template without conditional expressions, and without operators,
-// indexes and literals that gonja has otherwise.
-func rewrite(text string, c *config.Config) string {
-	r := &rewriter{text: text}
-	for s := tokens.LexAll(text, c); !s.End(); {
-		r.toks = append(r.toks, s.Next())
-	}
-	for i, t := range r.toks {
-		var end int
-		switch t.Type {
-		case tokens.VariableBegin:
-			end = r.until(i, tokens.VariableEnd)
-			r.replace(i+1, end, true)
-		case tokens.BlockBegin:
-			end = r.until(i, tokens.BlockEnd)
-			r.replace(i+2, end, i+1 < end && r.toks[i+1].Val == "set")
-		}
-	}
-	r.out.WriteString(text[r.done:])
-	return r.out.String()
-}
-
-// until returns the next token of a kind, or the end.
-func (r *rewriter) until(i int, kind tokens.Type) int {
-	n := slices.IndexFunc(r.toks[i:], func(t *tokens.Token) bool { return t.Type == kind })
-	if n < 0 {
-		return len(r.toks)
-	}
-	return i + n
-}
-
-// replace writes the text before the expression of tokens [i,j), and that. Outside
-// brackets a statement may have an "if" of its own.
-func (r *rewriter) replace(i, j int, outside bool) {
-	if i >= j || j >= len(r.toks) {
-		return
-	}
-	from, to := r.end(i-1), r.toks[j].Pos
-	r.out.WriteString(r.text[r.done:from])
-	if outside {
-		r.out.WriteString(r.list(i, j))
-	} else {
-		r.out.WriteString(r.products(i, j))
-	}
-	r.done = to
-}
-
-// end is where token i, which is not the last if it is a string, ends.
-func (r *rewriter) end(i int) int {
-	t := r.toks[i]
-	if t.Type == tokens.String { // whose Val is without quotes and escapes
-		return t.Pos + len(strings.TrimRight(r.text[t.Pos:r.toks[i+1].Pos], " \t\n"))
-	}
-	return t.Pos + len(t.Val)
-}
 
 // list rewrites expressions that commas, colons and equals signs separate.
 func (r *rewriter) list(i, j int) string {
@@ -89,7 +21,27 @@ func (r *rewriter) list(i, j int) string {
 	return b.String()
 }
 
-// choice rewrites an expression that may be conditional.
+// parts rewrites those of a list or a tuple, as arguments, and so the keys and values of a dict.
+func (r *rewriter) parts(i, j int, dict bool) string {
+	if j > i && r.toks[j-1].Type == tokens.Comma {
+		j--
+	}
+	var out []string
+	for begin, k := i, i; begin < j; k = r.next(k, j) {
+		if k < j && r.toks[k].Type != tokens.Comma && r.toks[k].Type != tokens.Colon {
+			continue
+		}
+		if (k < j && r.toks[k].Type == tokens.Colon) != (dict && len(out)%2 == 0) {
+			r.refuse(k, "a colon stands where a comma should, or there is none")
+		}
+		out = append(out, r.choice(begin, k))
+		begin = k + 1
+	}
+	return strings.Join(out, ",")
+}
+
+// choice rewrites an expression that may be conditional, which gonja knows at the end of a statement alone:
+// "a if c else b" becomes "(((c) and [a] or [b])|first)", of which a or b is evaluated, as before.
 func (r *rewriter) choice(i, j int) string {
 	yes := r.word("if", i, j)
 	if yes == j {
@@ -124,17 +76,31 @@ func (r *rewriter) groups(at, i, j int) string {
 			at, value, filtered = r.toks[k].Pos, len(out), false
 		}
 		filtered = filtered || r.toks[k].Type == tokens.Pipe
+		if k > i+1 && r.toks[k-2].Val == "loop" && r.toks[k-1].Type == tokens.Dot && strings.HasPrefix(r.toks[k].Val, "depth") {
+			r.refuse(k, "loop."+r.toks[k].Val+" is not known") // of gonja's loops within others it is another
+		}
 		literal, end := r.literal(k, j)
 		switch {
 		case begins && end > k:
 			out += literal
 			at, after = r.end(end-1), end
+		case !begins && !filtered && r.calls(k, j):
+			after = r.next(k+2, j)
+			out = out[:value] + methodName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + ",'" + r.toks[k+1].Val + "'"
+			if after > k+4 {
+				out += ","
+			}
+			out += r.list(k+3, after-1) + ")"
+			at = r.end(after - 1)
 		case !begins && !filtered && r.dotted(k, j):
 			after = k + 2
 			out = out[:value] + itemName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + "," + r.toks[k+1].Val + ")"
 			at = r.end(k + 1)
 		case after > k+1 && !begins && !filtered && r.indexed(k, after):
 			out = out[:value] + itemName + "(" + out[value:] + r.text[at:r.toks[k].Pos] + "," + r.list(k+1, after-1) + ")"
+			at = r.end(after - 1)
+		case after > k+1 && begins && r.maker(k, after) != "":
+			out += r.maker(k, after) + "(" + r.parts(k+1, after-1, r.toks[k].Type == tokens.LeftBrace) + ")"
 			at = r.end(after - 1)
 		case after > k+1:
 			out += r.text[at:r.end(k)] + r.list(k+1, after-1)

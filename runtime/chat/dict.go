@@ -14,9 +14,47 @@ import (
 // A tuple prints as Python's.
 type tuple []*exec.Value
 
-func (t tuple) String() string {
-	text := exec.ValuesList(t).String()
-	return "(" + text[1:len(text)-1] + ")"
+func (t tuple) String() string { return repr(exec.AsValue(t)) }
+
+// These are the names of what makes lists, tuples and dicts in a rewritten template: errors in those of
+// gonja are values, and keys given twice stand twice.
+const (
+	listName  = "__list__"
+	tupleName = "__tuple__"
+	dictName  = "__dict__"
+)
+
+func makeList(args *exec.VarArgs) exec.ValuesList { return args.Args }
+
+func makeTuple(args *exec.VarArgs) tuple { return args.Args }
+
+func makeDict(args *exec.VarArgs) (*exec.Value, error) {
+	d := &exec.Dict{}
+	if len(args.Args)%2 != 0 || len(args.KwArgs) > 0 {
+		return nil, errors.New("a dict is of keys and values")
+	}
+	for i := 0; i < len(args.Args); i += 2 {
+		put(d, args.Args[i], args.Args[i+1])
+	}
+	return made(d), nil
+}
+
+// put sets what stands for a key.
+func put(d *exec.Dict, key, value *exec.Value) {
+	i := slices.IndexFunc(d.Pairs, func(p *exec.Pair) bool { return equal(p.Key, key) })
+	if i < 0 {
+		d.Pairs = append(d.Pairs, &exec.Pair{Key: key, Value: value})
+		return
+	}
+	d.Pairs[i] = &exec.Pair{Key: d.Pairs[i].Key, Value: value}
+}
+
+// made is a dict, which is false if it is empty, as gonja's is not.
+func made(d *exec.Dict) *exec.Value {
+	if len(d.Pairs) == 0 {
+		return exec.AsValue(map[string]any{})
+	}
+	return exec.AsValue(d)
 }
 
 // pairs are what a dict holds, in its order. A map has none: its names are sorted.
@@ -40,15 +78,12 @@ func tuples(list []*exec.Pair) []tuple {
 // lookup returns what a dict holds for a key.
 func lookup(v, key *exec.Value) (*exec.Value, bool) {
 	for _, p := range pairs(v) {
-		if p.Key.EqualValueTo(key) {
+		if equal(p.Key, key) {
 			return p.Value, true
 		}
 	}
 	return exec.AsValue(nil), false
 }
-
-// dictName is the name of dict in a rewritten template.
-const dictName = "__dict__"
 
 // dict makes a dict of another and of names, which gonja forgets the order of.
 func dict(args *exec.VarArgs) (*exec.Value, error) {
@@ -60,18 +95,9 @@ func dict(args *exec.VarArgs) (*exec.Value, error) {
 		d.Pairs = pairs(args.First())
 	}
 	for _, name := range slices.Sorted(maps.Keys(args.KwArgs)) {
-		p := &exec.Pair{Key: exec.AsValue(name), Value: args.KwArgs[name]}
-		i := slices.IndexFunc(d.Pairs, func(old *exec.Pair) bool { return old.Key.EqualValueTo(p.Key) })
-		if i < 0 {
-			d.Pairs = append(d.Pairs, p)
-		} else {
-			d.Pairs[i] = p
-		}
+		put(d, exec.AsValue(name), args.KwArgs[name])
 	}
-	if len(d.Pairs) == 0 {
-		return exec.AsValue(map[string]any{}), nil // which is false, as gonja's is not
-	}
-	return exec.AsValue(d), nil
+	return made(d), nil
 }
 
 // dictMethods are Python's that change nothing, as those that do are refused by transformers.

@@ -24,8 +24,11 @@ func environment() *exec.Environment {
 	globals.Set("range", numbers)
 	globals.Set("none", none)
 	globals.Set("dict", dict)
-	globals.Set(dictName, dict)
+	globals.Set(dictName, makeDict)
 	globals.Set(itemName, item)
+	globals.Set(listName, makeList)
+	globals.Set(tupleName, makeTuple)
+	globals.Set(methodName, method)
 	methods := builtins.Methods
 	methods.Str, methods.Dict, methods.List = stringMethods(), dictMethods(), exec.NewMethodSet(map[string]exec.Method[[]any]{})
 	return &exec.Environment{Context: globals, Filters: filters(), Tests: tests(), ControlStructures: statements(), Methods: methods}

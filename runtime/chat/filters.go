@@ -3,7 +3,10 @@ package chat
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
 	"github.com/nikolalohinski/gonja/v2/exec"
@@ -13,18 +16,17 @@ import (
 // gonja, and gonja's that answer as Jinja's do. There are no others.
 func filters() *exec.FilterSet {
 	set := map[string]exec.FilterFunction{
-		"plus": plus, "minus": minus, "times": times, "divided": divided, "floored": floored, "modulo": modulo, "modulo_of": moduloOf,
-		"power": power, "negated": negated, loopedName: looped, "center": center, "dictsort": dictSort, "format": percent,
-		"indent": indent, "items": items, "join": join, "replace": replaced, "reverse": reverse, "round": round, "sum": sum, "tojson": toJSON,
+		"plus": plus, "minus": minus, "times": times, "divided": divided, "floored": floored, "modulo": modulo,
+		"power": power, "joint": joint, "holds": holds, "string": asText, "negated": negated, loopedName: looped, pairsName: loopedPairs, "center": center, "dictsort": dictSort, "format": percent,
+		"indent": indent, "items": items, "join": join, "replace": replaced, "reverse": reverse, "round": round, "sum": sum, "title": title, "tojson": toJSON, "trim": trim,
 	}
 	for _, of := range []struct {
 		wrap  func(exec.FilterFunction) exec.FilterFunction
 		names []string
 	}{
-		{unchanged, []string{"abs", "attr", "capitalize", "default", "d", "e", "escape", "filesizeformat", "forceescape",
-			"lower", "random", "safe", "string", "striptags", "title", "trim", "truncate",
-			"upper", "wordcount", "wordwrap"}},
-		{lettered, []string{"count", "groupby", "length", "list", "map", "reject", "rejectattr", "select", "selectattr", "sort", "unique"}},
+		{unchanged, []string{"abs", "capitalize", "default", "d", "lower", "safe", "upper"}},
+		{lettered, []string{"count", "length", "list", "sort", "unique"}},
+		{chosen, []string{"map", "reject", "rejectattr", "select", "selectattr"}},
 		{ofSome, []string{"first", "last", "max", "min"}},
 		{few, []string{"batch", "slice"}},
 		{counted, []string{"int", "float"}},
@@ -45,12 +47,32 @@ func filters() *exec.FilterSet {
 	return exec.NewFilterSet(set)
 }
 
+var word = regexp.MustCompile(`[^-\s({\[<]+`)
+
+// title begins what stands behind spaces, hyphens and brackets with a great letter.
+func title(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
+	return exec.AsValue(word.ReplaceAllStringFunc(shown(in), func(s string) string {
+		_, n := utf8.DecodeRuneInString(s)
+		return strings.ToUpper(s[:n]) + strings.ToLower(s[n:])
+	}))
+}
+
 func unchanged(filter exec.FilterFunction) exec.FilterFunction { return filter }
 
 // lettered is a filter of a list, or of a text by its characters.
 func lettered(filter exec.FilterFunction) exec.FilterFunction {
 	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 		return filter(e, looped(e, in, nil), args)
+	}
+}
+
+// chosen is a filter of the elements of what is a list, or is false.
+func chosen(filter exec.FilterFunction) exec.FilterFunction {
+	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+		if !in.IsTrue() {
+			in = exec.AsValue([]any{})
+		}
+		return lettered(filter)(e, in, args)
 	}
 }
 
@@ -76,11 +98,13 @@ func few(filter exec.FilterFunction) exec.FilterFunction {
 	}
 }
 
-// counted is a filter of a number, as which true is 1.
+// counted is a filter of a number, as which true is 1, or of a text of one.
 func counted(filter exec.FilterFunction) exec.FilterFunction {
 	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 		if n := number(in); n != nil {
 			in = n
+		} else if in.IsString() {
+			in = exec.AsValue(strings.TrimFunc(in.String(), isSpace))
 		}
 		return filter(e, in, args)
 	}

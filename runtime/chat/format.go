@@ -51,7 +51,7 @@ func printed(self *exec.Value, args *exec.VarArgs, name, spec string) (string, e
 	case v == nil:
 		return "", fmt.Errorf("no argument %s", name)
 	case spec == "":
-		return v.String(), nil
+		return shown(v), nil
 	case len(spec) > 6: // which may be more than a million wide
 		return "", errors.New("at most 6 characters may stand behind the colon")
 	}

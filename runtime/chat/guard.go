@@ -64,7 +64,7 @@ func (g *guard) Write(p []byte) (int, error) {
 // under a guard. There is none that loads another template.
 func statements() *exec.ControlStructureSet {
 	set := map[string]parser.ControlStructureParser{"generation": generation}
-	for _, name := range []string{"if", "set", "with", "do", "break", "continue", "filter", "raw", "for", "macro", "call"} {
+	for _, name := range []string{"if", "set", "with", "break", "continue", "filter", "raw", "for", "macro", "call"} {
 		parse, _ := builtins.ControlStructures.Get(name)
 		set[name] = guarded(parse)
 	}
@@ -83,7 +83,11 @@ func guarded(parse parser.ControlStructureParser) parser.ControlStructureParser 
 		switch s := s.(type) {
 		case *controlStructures.ForControlStructure:
 			s.BodyWrapper = bodyOf(s.BodyWrapper)
-			s.ObjectEvaluator = loopOver(s.ObjectEvaluator)
+			filter := loopedName
+			if s.Value != "" {
+				filter = pairsName
+			}
+			s.ObjectEvaluator = loopOver(s.ObjectEvaluator, filter)
 		case *controlStructures.CallControlStructure:
 			s.Body = bodyOf(s.Body)
 		case *controlStructures.MacroControlStructure:

@@ -30,6 +30,35 @@ func (r *rewriter) dotted(k, j int) bool {
 	return k+1 < j && r.toks[k].Type == tokens.Dot && r.toks[k+1].Type == tokens.Integer
 }
 
+// calls reports whether a method is called at token k of those up to j.
+func (r *rewriter) calls(k, j int) bool {
+	return k+2 < j && r.toks[k].Type == tokens.Dot && r.toks[k+1].Type == tokens.Name && r.toks[k+2].Type == tokens.LeftParenthesis && r.next(k+2, j) > k+3
+}
+
+// maker is the name of what makes a value of what stands in the brackets of tokens k to after-1, unless they
+// are around one expression.
+func (r *rewriter) maker(k, after int) string {
+	switch t := r.toks[k].Type; {
+	case t == tokens.LeftBracket:
+		return listName
+	case t == tokens.LeftBrace:
+		return dictName
+	case after == k+2 || r.several(k+1, after-1):
+		return tupleName
+	}
+	return ""
+}
+
+// several reports whether commas stand in the tokens [i,j), outside brackets.
+func (r *rewriter) several(i, j int) bool {
+	for k := i; k < j; k = r.next(k, j) {
+		if r.toks[k].Type == tokens.Comma {
+			return true
+		}
+	}
+	return false
+}
+
 // begins reports whether token k begins a value, rather than going on with one: i is the first that may.
 func (r *rewriter) begins(k, i int) bool {
 	switch r.toks[k].Type {

@@ -29,7 +29,7 @@ func toJSON(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	if t.value(in, 0); t.err != nil {
 		return refused(e, fmt.Errorf("the chat template calls tojson: %w", t.err))
 	}
-	return exec.AsSafeValue(t.String())
+	return exec.AsValue(t.String())
 }
 
 func (t *jsonText) options(args *exec.VarArgs) error {

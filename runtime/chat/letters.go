@@ -9,10 +9,17 @@ import (
 	"github.com/nikolalohinski/gonja/v2/nodes"
 )
 
-// letters is what is gone through: of a text its characters, of which gonja sees the bytes.
+// letters is what is gone through: of a text its characters, of which gonja sees the bytes, of a dict its keys.
 func letters(v *exec.Value) *exec.Value {
-	if v.IsString() {
+	switch {
+	case v.IsString():
 		return exec.AsValue(strings.Split(v.String(), ""))
+	case v.IsDict():
+		keys := exec.ValuesList{}
+		for _, p := range pairs(v) {
+			keys = append(keys, p.Key)
+		}
+		return exec.AsValue(keys)
 	}
 	return v
 }
@@ -37,8 +44,11 @@ func reverse(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	return exec.AsValue(list)
 }
 
-// loopedName is the filter that the object of a loop goes through.
-const loopedName = "looped"
+// loopedName and pairsName are the filters that the object of a loop goes through.
+const (
+	loopedName = "looped"
+	pairsName  = "looped_pairs"
+)
 
 // looped returns what a loop may go through.
 func looped(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
@@ -48,6 +58,17 @@ func looped(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	return refused(e, fmt.Errorf("the chat template goes through %.100q, which is no list", in.String()))
 }
 
-func loopOver(object nodes.Expression) nodes.Expression {
-	return &nodes.FilteredExpression{Expression: object, Filters: []*nodes.FilterCall{{Token: object.Position(), Name: loopedName}}}
+// loopedPairs returns what a loop with two names may go through.
+func loopedPairs(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	in = looped(e, in, args)
+	for _, v := range values(in) {
+		if !v.IsList() || v.Len() != 2 {
+			return refused(e, fmt.Errorf("the chat template goes through %.100q by pairs, which it is none of", v.String()))
+		}
+	}
+	return in
+}
+
+func loopOver(object nodes.Expression, filter string) nodes.Expression {
+	return &nodes.FilteredExpression{Expression: object, Filters: []*nodes.FilterCall{{Token: object.Position(), Name: filter}}}
 }

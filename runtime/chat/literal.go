@@ -3,7 +3,7 @@ package chat
 import "github.com/nikolalohinski/gonja/v2/tokens"
 
 // literal returns what stands for tokens of [k,j) that gonja takes for others, and the token
-// behind them: None, an empty dict, and texts next to each other; else k.
+// behind them: None, and texts next to each other; else k.
 func (r *rewriter) literal(k, j int) (string, int) {
 	end := k
 	for end < j && r.toks[end].Type == tokens.String {
@@ -12,8 +12,6 @@ func (r *rewriter) literal(k, j int) (string, int) {
 	switch t := r.toks[k]; {
 	case t.Type == tokens.Name && t.Val == "None":
 		return "none", k + 1
-	case t.Type == tokens.LeftBrace && k+1 < j && r.toks[k+1].Type == tokens.RightBrace:
-		return dictName + "()", k + 2
 	case end > k+1:
 		text := "("
 		for i := k; i < end; i++ {

@@ -3,7 +3,6 @@ package chat
 import (
 	"errors"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
@@ -17,9 +16,10 @@ func stringMethods() *exec.MethodSet[string] {
 		"strip": strip(strings.TrimFunc), "lstrip": strip(strings.TrimLeftFunc), "rstrip": strip(strings.TrimRightFunc),
 		"split": split, "rsplit": rsplit, "replace": replace, "count": count,
 		"find": find(strings.Index), "rfind": find(strings.LastIndex), "format": format, "join": joined,
+		"startswith": affixed(strings.HasPrefix), "endswith": affixed(strings.HasSuffix),
 	}
-	for _, name := range []string{"capitalize", "endswith", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper",
-		"lower", "partition", "removeprefix", "removesuffix", "rpartition", "splitlines", "startswith", "title", "upper"} {
+	for _, name := range []string{"capitalize", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper",
+		"lower", "removeprefix", "removesuffix", "title", "upper"} {
 		if m, ok := builtins.Methods.Str.Get(name); ok {
 			set[name] = m
 		}
@@ -30,7 +30,7 @@ func stringMethods() *exec.MethodSet[string] {
 // strip removes white space, or the characters given.
 func strip(trim func(s string, is func(rune) bool) string) exec.Method[string] {
 	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
-		is := unicode.IsSpace
+		is := isSpace
 		if chars := argument(args, 0, "chars"); chars != nil {
 			is = func(r rune) bool { return strings.ContainsRune(chars.String(), r) }
 		}
@@ -57,7 +57,7 @@ func split(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 func rsplit(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	sep, most := argument(args, 0, "sep"), splits(args)
 	if sep == nil && most < 0 {
-		return strings.Fields(s), nil
+		return fields(s, most), nil
 	}
 	if sep == nil || sep.String() == "" {
 		return nil, errors.New("rsplit needs a separator")
@@ -85,6 +85,25 @@ func find(index func(s, sub string) int) exec.Method[string] {
 		}
 		i := index(s, args.First().String())
 		return utf8.RuneCountInString(s[:max(0, i)]) + min(0, i), nil
+	}
+}
+
+// affixed reports whether a text, or one of a tuple, stands at an end.
+func affixed(has func(s, affix string) bool) exec.Method[string] {
+	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+		affixes := []*exec.Value{args.First()}
+		if several, is := args.First().Interface().(tuple); is {
+			affixes = several
+		}
+		for _, a := range affixes {
+			if !a.IsString() {
+				return nil, errors.New("startswith and endswith take a text, or a tuple of texts")
+			}
+			if has(s, a.String()) {
+				return true, nil
+			}
+		}
+		return false, nil
 	}
 }
 
@@ -119,8 +138,8 @@ func splits(args *exec.VarArgs) int {
 func fields(s string, most int) []string {
 	out := []string{}
 	for {
-		s = strings.TrimLeftFunc(s, unicode.IsSpace)
-		end := strings.IndexFunc(s, unicode.IsSpace)
+		s = strings.TrimLeftFunc(s, isSpace)
+		end := strings.IndexFunc(s, isSpace)
 		if s == "" {
 			return out
 		}

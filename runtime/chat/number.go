@@ -156,7 +156,10 @@ func round(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	precision := argument(args, 0, "precision")
 	if argument(args, 1, "method") != nil || precision != nil && (precision.Integer() < 0 || precision.Integer() > 20) {
 		filter, _ := builtins.Filters.Get("round")
-		return filter(e, in, args)
+		if in = filter(e, in, args); in.IsFloat() {
+			in = exec.AsValue(in.Float() + 0) // not -0
+		}
+		return in
 	}
 	switch n := number(in); {
 	case n == nil:

@@ -8,9 +8,12 @@ import (
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
 
-// modulo is Python's of numbers, and Python's "..." % x of a text with one value.
+// modulo is Python's of numbers, and Python's "..." % x of a text with one value or a tuple of them.
 func modulo(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 	y := args.First()
+	if several, is := y.Interface().(tuple); is && x.IsString() {
+		return formatted(e, x.String(), several)
+	}
 	if x.IsString() {
 		return formatted(e, x.String(), []*exec.Value{y})
 	}
@@ -21,20 +24,6 @@ func modulo(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 // percent is the filter format.
 func percent(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 	return formatted(e, x.String(), args.Args)
-}
-
-// moduloOf is modulo where brackets stand behind the sign, which may hold several values.
-func moduloOf(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
-	y := args.First()
-	if !x.IsString() || !y.IsList() {
-		return modulo(e, x, args)
-	}
-	var values []*exec.Value
-	y.Iterate(func(_, _ int, v, _ *exec.Value) bool {
-		values = append(values, v)
-		return true
-	}, func() {})
-	return formatted(e, x.String(), values)
 }
 
 // formatted puts values where a text has %s and %d.
@@ -64,7 +53,7 @@ func formatted(e *exec.Evaluator, format string, values []*exec.Value) *exec.Val
 		case v.IsError():
 			return v
 		case verb == "s":
-			b.WriteString(v.String())
+			b.WriteString(shown(v))
 		case v.IsNumber():
 			b.WriteString(strconv.Itoa(v.Integer()))
 		default:

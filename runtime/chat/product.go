@@ -15,14 +15,14 @@ func (r *rewriter) products(i, j int) string {
 	for k := i; k < j; k = r.next(k, j) {
 		switch {
 		case k > i && r.adjacent(k):
-			b.WriteString(r.sum(at, begin, k))
+			b.WriteString(r.comparison(at, begin, k))
 			at, begin = r.toks[k].Pos, k
 		case r.separates(k):
-			b.WriteString(r.sum(at, begin, k) + r.toks[k].Val)
+			b.WriteString(r.comparison(at, begin, k) + r.toks[k].Val)
 			at, begin = r.end(k), k+1
 		}
 	}
-	return b.String() + r.sum(at, begin, j)
+	return b.String() + r.comparison(at, begin, j)
 }
 
 // sum rewrites the tokens [i,j) of one sum, whose text begins at a place; the others
@@ -44,15 +44,13 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 	out, left, begin := "", (*tokens.Token)(nil), i
 	join := func(k int) {
 		x := operand(at, begin, k)
-		name := map[tokens.Type]string{tokens.Addition: "plus", tokens.Subtraction: "minus", tokens.Multiply: "times",
+		name := map[tokens.Type]string{tokens.Addition: "plus", tokens.Subtraction: "minus", tokens.Tilde: "joint", tokens.Multiply: "times",
 			tokens.Division: "divided", tokens.FloorDivision: "floored", tokens.Modulo: "modulo", tokens.Power: "power"}
 		switch {
 		case left == nil:
 			out = x
 		case name[left.Type] == "" || strings.TrimSpace(out) == "" || strings.TrimSpace(x) == "":
 			out += left.Val + x
-		case left.Type == tokens.Modulo && strings.HasPrefix(strings.TrimSpace(x), "("):
-			out = " (" + out + ")|modulo_of(" + x + ") "
 		default:
 			out = " (" + out + ")|" + name[left.Type] + "(" + x + ") "
 		}
@@ -67,14 +65,17 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 	return out
 }
 
-// separates reports whether token k is no part of a sum.
+// separates reports whether token k is no part of a comparison.
 func (r *rewriter) separates(k int) bool {
 	switch r.toks[k].Type {
 	case tokens.Name, tokens.String, tokens.Integer, tokens.Float, tokens.Dot, tokens.Pipe,
 		tokens.LeftParenthesis, tokens.LeftBracket, tokens.LeftBrace, tokens.RightParenthesis, tokens.RightBracket, tokens.RightBrace,
 		tokens.Addition, tokens.Subtraction, tokens.Tilde,
-		tokens.Multiply, tokens.Division, tokens.FloorDivision, tokens.Modulo, tokens.Power:
+		tokens.Multiply, tokens.Division, tokens.FloorDivision, tokens.Modulo, tokens.Power,
+		tokens.Is, tokens.In, tokens.Equals, tokens.Ne, tokens.LowerThan, tokens.LowerThanOrEqual, tokens.GreaterThan, tokens.GreaterThanOrEqual:
 		return false
+	case tokens.Not: // else it is of not in, or of is not
+		return r.toks[k-1].Type != tokens.Is && r.toks[k+1].Type != tokens.In
 	}
 	return true
 }
@@ -82,7 +83,10 @@ func (r *rewriter) separates(k int) bool {
 // adjacent reports whether token k begins an operand right behind another, as words of statements and tests do;
 // texts next to each other are one.
 func (r *rewriter) adjacent(k int) bool {
-	if r.keyword(k - 1) {
+	switch {
+	case r.toks[k-1].Type == tokens.Is || k > 1 && r.toks[k-2].Type == tokens.Is || k > 2 && r.toks[k-2].Type == tokens.Not && r.toks[k-3].Type == tokens.Is:
+		return r.keyword(k) // else it is of a test
+	case r.keyword(k - 1):
 		return true
 	}
 	switch r.toks[k].Type {

@@ -46,6 +46,23 @@ func TestAsPython(t *testing.T) {
 		"{{ 'a'|center(4) }}|{{ 'ab'|center(5) }}|{{ 'a\nb\n\nc'|indent }}{{ 'a\nb'|indent('>', true) }}":                             " a  |  ab |a\n    b\n\n    c>a\n>b",
 		"{{ '{} {}'.format(1.0, none) }}{{ '{{}}{1}{0}{a}'.format(1, true, a='z') }}{{ '{:>3}{:.2f}|{:03d}'.format('a', 1.234, 7) }}": "1.0 None{}True1z  a1.23|007",
 		"{{ '%s-%d%%'|format(none, 3) }}{{ 'aaa'|replace('a', 'b', 2) }}":                                                             "None-3%bba",
+
+		// Literals, comparisons, tests and methods.
+		"{{ 'a\\\\' ~ '\\\\n' ~ \"\\'\\\"\" ~ '\\x41\\u00e9\\101\\d\\\n' }}{{ \"\\\\\" }}|{{ ['\\\\'|length, '\\r' == '\\x0d'] }}":                                                                                    `a\\n'"AéA\d\|[1, True]`,
+		`{{ ["it's", 'a\n\t\\', '"', 'é\u2028'] }}{{ ('a',) }}{{ (1, 'b') }}{{ 1, 2 }}{{ [undefined, ()] }}`:                                                                                                          `["it's", 'a\n\t\\', '"', 'é\u2028']('a',)(1, 'b')(1, 2)[Undefined, ()]`,
+		"{{ {'a': 1, 'b': 2, 'a': 3} }}{{ {1: 'x', true: 'y'} }}{{ [1, 2,] }}{{ {'k': 'v',} }}":                                                                                                                       "{'a': 3, 'b': 2}{1: 'y'}[1, 2]{'k': 'v'}",
+		"{{ true == 1 }}{{ 1 == 1.0 }}{{ '1' == 1 }}{{ 'a' in 'ab' ~ 'c' }}{{ 'b' in ' b '|trim }}{{ 2 not in [1] + [2] }}{{ 'role' in messages[0] }}{{ not 'x' in ['y'] }}":                                          "TrueTrueFalseTrueTrueFalseTrueTrue",
+		"{{ 3 is odd and 2 + 1 == 3 }}{{ 'a' is in ['a'] }}{{ none is not none }}{{ -3 is odd == true }}{{ (1 + 2) is odd }}{{ 'A' is upper }}{{ '' is lower }}{{ 2.0 is even }}":                                     "TrueTrueFalseTrueTrueTrueFalseTrue",
+		"{{ (messages[0].content|trim).split(' ')[0] }}{{ ('a' ~ 'b').upper() }}{{ messages[1].get('content').strip().title() }}{{ 'x'.join(['a', 'b']).upper() }}{{ ({'a': 1}).items()|list }}{{ 'b' 'c'.upper() }}": "beABHiAXB[('a', 1)]BC",
+		"{% macro f(n) %}{% set n.x = n.x + 1 %}a {% endmacro %}{% set n = namespace(x=0) %}{{ f(n).strip() }}{{ n.x }}":                                                                                              "a1",
+		"{{ ''.endswith('x') }}{{ 'ab'.startswith(('b', 'a')) }}{{ ' 10 '|int + ' 1.5 '|float }}{{ 'a b-c,d'|title }}{{ [1, none, 'a']|join(';') }}{{ none|trim }}":                                                   "FalseTrue11.5A B-C,d1;None;aNone",
+		"{% if tools is none and documents is none %}n{% endif %}{% for t in tools|selectattr('x') %}{% endfor %}{% for k in messages[0] %}{{ loop.previtem }}{{ k }},{% endfor %}":                                   "nrole,rolecontent,",
+
+		// Blocks are trimmed and stripped.
+		"x{{ 1 }}  {% if true %}\n y {%- endif %}\n  {#- c -#}  z {% if true -%}  \n a{% endif +%}\n b": "x1   yz a\n b",
+		" {%+ if true %} {% endif %}\n\n {# c #}\n d{ {{- 1 -}} } {{+2}}\n\n":                           "  \n d{1} 2\n",
+		"{% raw -%} {{ x }} {%- endraw %} \n {%+ raw %} a {% endraw +%}\n{ {#- #}{ x }}":                "{{ x }} \n  a \n{{ x }}",
+		"a\n  {% set x = 1 %}\n  {% generation %}\n  b\n  {% endgeneration %}\n":                        "a\n  b\n",
 	} {
 		tmpl, err := Parse("t", text, nil)
 		require.NoError(t, err, text)

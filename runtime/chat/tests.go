@@ -2,23 +2,43 @@ package chat
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
-	"github.com/nikolalohinski/gonja/v2/builtins"
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
 
-// tests are gonja's, with those that Jinja answers otherwise.
+// A test answers of a value, which is no error.
+type test func(v *exec.Value, args *exec.VarArgs) (bool, error)
+
+// tests are Jinja's, as gonja's have errors for values, and answer otherwise. There are no others.
 func tests() *exec.TestSet {
-	set := map[string]exec.TestFunction{}
+	set := map[string]test{
+		"even": divisible(true, 2), "odd": divisible(false, 2), "divisibleby": divisible(true, 0),
+		"eq": equals(true), "equalto": equals(true), "==": equals(true), "ne": equals(false), "!=": equals(false),
+		"in": func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+			return contains(args.First(), v)
+		},
+	}
 	for name, is := range map[string]func(v *exec.Value) bool{
-		"none":     isNone,
-		"false":    func(v *exec.Value) bool { return v.IsBool() && !v.Bool() },
-		"number":   func(v *exec.Value) bool { return number(v) != nil },
-		"odd":      func(v *exec.Value) bool { return v.IsInteger() && v.Integer()%2 != 0 },
-		"iterable": func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
-		"sequence": func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
+		"boolean":   (*exec.Value).IsBool,
+		"defined":   func(v *exec.Value) bool { return !v.IsNil() },
+		"undefined": (*exec.Value).IsNil,
+		"float":     (*exec.Value).IsFloat,
+		"integer":   (*exec.Value).IsInteger,
+		"mapping":   (*exec.Value).IsDict,
+		"string":    (*exec.Value).IsString,
+		"true":      (*exec.Value).Bool,
+		"none":      isNone,
+		"false":     func(v *exec.Value) bool { return v.IsBool() && !v.Bool() },
+		"number":    func(v *exec.Value) bool { return number(v) != nil },
+		"callable":  func(v *exec.Value) bool { return v.IsNil() || v.IsCallable() },
+		"lower":     func(v *exec.Value) bool { return v.IsString() && cased(v.String(), strings.ToLower, strings.ToUpper) },
+		"upper":     func(v *exec.Value) bool { return v.IsString() && cased(v.String(), strings.ToUpper, strings.ToLower) },
+		"iterable":  func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
+		"sequence":  func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
 	} {
-		set[name] = func(_ *exec.Evaluator, v *exec.Value, _ *exec.VarArgs) (bool, error) { return is(v), nil }
+		set[name] = func(v *exec.Value, _ *exec.VarArgs) (bool, error) { return is(v), nil }
 	}
 	for names, is := range map[[3]string]func(order int) bool{
 		{"lt", "lessthan", "<"}:    func(order int) bool { return order < 0 },
@@ -30,12 +50,44 @@ func tests() *exec.TestSet {
 			set[name] = compared(is)
 		}
 	}
-	return exec.NewTestSet(map[string]exec.TestFunction{}).Update(builtins.Tests).Update(exec.NewTestSet(set))
+	out := map[string]exec.TestFunction{}
+	for name, is := range set {
+		out[name] = func(_ *exec.Evaluator, v *exec.Value, args *exec.VarArgs) (bool, error) {
+			if v.IsError() {
+				return false, v
+			}
+			return is(v, args)
+		}
+	}
+	return exec.NewTestSet(out)
+}
+
+// cased reports whether a text has letters of a case alone.
+func cased(text string, as, other func(string) string) bool {
+	return as(text) == text && other(text) != text
+}
+
+func equals(wanted bool) test {
+	return func(v *exec.Value, args *exec.VarArgs) (bool, error) { return equal(v, args.First()) == wanted, nil }
+}
+
+// divisible is a test of what a number, or the argument, leaves of one.
+func divisible(wanted bool, by float64) test {
+	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+		n, d := number(v), number(args.First())
+		if by != 0 {
+			d = exec.AsValue(by)
+		}
+		if n == nil || d == nil || d.Float() == 0 {
+			return false, fmt.Errorf("%.100q is divided by %.100q", v.String(), args.First().String())
+		}
+		return (math.Mod(n.Float(), d.Float()) == 0) == wanted, nil
+	}
 }
 
 // compared is a test of how two values are ordered.
-func compared(is func(order int) bool) exec.TestFunction {
-	return func(_ *exec.Evaluator, v *exec.Value, args *exec.VarArgs) (bool, error) {
+func compared(is func(order int) bool) test {
+	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
 		order, comparable := compare(v, args.First(), true)
 		if !comparable {
 			return false, fmt.Errorf("%.100q and %.100q cannot be compared", v.String(), args.First().String())

@@ -87,7 +87,7 @@ func TestRunChatRefused(t *testing.T) {
 	hostile := talking(t, map[string]string{"chat_template.jinja": `{% macro f() %}{{ f() }}{% endmacro %}{% set said = messages[0].content %}
 		{%- if said == 'raise' %}{{ raise_exception('only a system may speak') }}{% elif said == 'recurse' %}{{ f() }}{% elif said == 'open' %}{{ open('/etc/hosts') }}{% endif -%}`})
 	fails("prompt 0: the chat template refuses these messages: only a system may speak\n", hostile, "raise")
-	fails("prompt 0: the chat template goes more than 200 macros, loops and calls deep\n", hostile, "recurse")
+	require.Regexp(t, `^estream: prompt 0: chat_template.jinja: line 1, ".*": the chat template goes more than 200 macros, loops and calls deep\n$`, run("run", "--chat", hostile, "recurse").errors)
 	require.Equal(t, result{2, "", "estream: prompt 0: the prompt is empty\n"}, run("run", "--chat", hostile, "hi"))
 	require.Regexp(t, `^estream: prompt 0: chat_template.jinja: line 2, ".*open.*": open is not callable\n$`, run("run", "--chat", hostile, "open").errors)
 	fails("the package has no tokenizer.json: give token ids with --tokens\n", packed(t, tiny, "f32"), "hi")

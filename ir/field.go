@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -41,6 +42,17 @@ func (f Field) Text() string {
 	default:
 		return fmt.Sprint(x)
 	}
+}
+
+// reads reports whether Parse takes the field's text.
+func (f Field) reads() bool {
+	switch x := f.Value.(type) {
+	case float64:
+		return !math.IsNaN(x) && !math.IsInf(x, 0)
+	case string:
+		return isWord(x)
+	}
+	return true
 }
 
 type attrField struct {

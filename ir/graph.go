@@ -251,7 +251,7 @@ func typesOf(vs []*Value) []Type {
 // isName reports whether s may name a graph, a value or an op: letters, digits,
 // and any of . _ - @ and comma (static forms are named G@T8,S16), a letter first.
 func isName(s string) bool {
-	if s == "" || len(s) > 200 || !(s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z') {
+	if s == "" || !(s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z') {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@,") == ""

@@ -76,18 +76,22 @@ func inferReshape(a []Type, attr any) (Type, error) {
 	return t, nil
 }
 
+// maxElems bounds what a product of extents counts.
+const maxElems = 1 << 40
+
 // elems is the number of elements as text: the product of the numbers, then the
 // symbolic extents in order of their names.
 func elems(dims []Dim) string {
-	n, syms := uint64(1), []string{}
+	n, syms := 1, []string{}
 	for _, d := range dims {
 		if d.Sym != "" {
 			syms = append(syms, d.String())
 			continue
 		}
-		if n *= uint64(d.N); n > 1<<40 {
+		if d.N > maxElems/max(n, 1) {
 			return "too many to hold, " + dimsString(dims)
 		}
+		n *= d.N
 	}
 	slices.Sort(syms)
 	return fmt.Sprint(n, syms)

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -92,6 +93,14 @@ func core(t testing.TB) ir.Ops {
 	return ops
 }
 
+// TestNames: passes make names of names, so none is too long for one more.
+func TestNames(t *testing.T) {
+	m := sample(t)
+	m.Graphs[0].Name = strings.Repeat("x", 1<<10)
+	m.Layers = []string{m.Graphs[0].Name}
+	require.NoError(t, m.Verify())
+}
+
 func TestRoundTrip(t *testing.T) {
 	m := sample(t)
 	require.NoError(t, m.Verify())
@@ -143,6 +152,7 @@ func TestCoreOps(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	ops := core(f)
 	f.Add(sample(f).String())
+	f.Add(beyond64)
 	for _, op := range ir.CoreOps() {
 		f.Add("graph m\n  %1 = input : f32[T,4]\n  %2 = " + op.Name + " %1 %1 k=1 : f32[T,4]\n  return %2\n")
 		f.Add("layers m\ngraph m\n  %1 = input : grow(f32[S,4])\n  %2:a.b = " + op.Name + " %1 inplace=0 : window(f32[B,2,4]) slot 3 from x/%1\n  return %2\n")
@@ -183,6 +193,9 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// beyond64 reshapes to a number of elements that is the operand's in 64 bits.
+const beyond64 = "graph m\n  %1 = input : f32[64]\n  %2 = reshape %1 dims=320,107367629,536903681 : f32[320,107367629,536903681]\n  return %2"
+
 // TestVerify breaks each invariant once.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
@@ -192,6 +205,7 @@ func TestVerify(t *testing.T) {
 		{"I3 kind", "graph m\n  %1 = input : i32[4]\n  %2 = silu %1 : f32[4]\n  return", "graph m: %2 = silu: I3: operand 0 has type i32[4], want a tensor"},
 		{"I4", "graph m\n  %1 = input : f32[4]\n  %2 = silu %1 : f32[5]\n  return", "graph m: %2 = silu: I4: type is f32[5], want f32[4]"},
 		{"I4 quantized", "graph m\n  %1 = input : a8[T,32]\n  %2 = weight offset=0 : f32[8,32]\n  %3 = matmul %1 %2 : f32[T,8]\n  return", "graph m: %3 = matmul: I4: cannot multiply a8 by f32"},
+		{"I4 a product beyond 64 bits", beyond64, "graph m: %2 = reshape: I4: f32[64] and f32[320,107367629,536903681] hold different numbers of elements"},
 		{"I5", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[T,2]\n  %3 = input : f32[T,2]\n  %4 = experts %1 %2 %3 callee=e : f32[T,4]\n  return", `graph m: %4: I5: callee "e" is not in the module`},
 		{"I4 positions", "graph m\n  %1 = input : f32[T,4,8]\n  %2 = input : grow(f32[S,2,8],f32[S,2,8])\n  %3 = input : i32[R]\n  %4 = input : i32[B+1]\n  %5 = input : i32[B]\n  %6 = attention %1 %2 %3 %4 %5 %5 %5 scale=1 window=0 : f32[T,4,8]\n  return", "graph m: %6 = attention: I4: want q [T,H,D] and pos [T], got f32[T,4,8] and i32[R]"},
 		{"I6 later use", "graph m\n  %1 = input : f32[T,4]\n  %2 = input : i32[R]\n  %3 = input : f32[R,4]\n  %4 = scatter_add %1 %3 %2 inplace=0 : f32[T,4]\n  %5 = silu %1 : f32[T,4]\n  return", "graph m: %5 = silu: I6: operand %1 was written over by %4"},
@@ -211,6 +225,10 @@ func TestVerify(t *testing.T) {
 	b := &ir.Value{ID: 2, Op: ir.SiLU, Type: a.Type, Args: []*ir.Value{a}}
 	require.EqualError(t, (&ir.Graph{Name: "m", Values: []*ir.Value{b, a}}).Verify(), "graph m: %2 = silu: I1: operand %1 is not defined earlier")
 	require.EqualError(t, (&ir.Graph{Name: "m", Outputs: []*ir.Value{a}}).Verify(), "graph m: I7: output %1 is not defined")
+	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		c := &ir.Value{ID: 2, Op: ir.Clamp, Type: a.Type, Args: []*ir.Value{a}, Attr: ir.LimitAttr{Limit: limit}}
+		require.EqualError(t, (&ir.Graph{Name: "m", Values: []*ir.Value{a, c}}).Verify(), fmt.Sprintf("graph m: %%2 = clamp: I3: attribute field limit=%v cannot be read again", limit))
+	}
 	for _, s := range []string{"a b", "a\n", ":", " "} {
 		require.EqualError(t, (&ir.Graph{Name: "m", On: s}).Verify(), fmt.Sprintf("graph m: I10: backend %q is not one word", s))
 		v := &ir.Value{ID: 1, Op: ir.Input, Type: a.Type, Origin: s}

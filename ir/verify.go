@@ -11,7 +11,7 @@ import (
 //
 //	I1  an operand is defined earlier in the same graph
 //	I2  IDs are positive and unique, names are well formed and unique, in a graph; origins are one word
-//	I3  operands and attribute are those the op declares
+//	I3  operands and attribute are those the op declares; numbers are finite, strings one word
 //	I4  the type is the one the op infers
 //	I5  experts have either a body or a callee in the module; nothing else has; bodies and callees do not nest
 //	I6  an operand written in place is not used afterwards, and has the result's type
@@ -158,6 +158,11 @@ func (c *checker) types(v *Value) error {
 	t, err := v.Op.infer(typesOf(v.Args), v.Attr, v.Type)
 	if err != nil {
 		return fmt.Errorf("I4: %w", err)
+	}
+	for _, f := range v.Fields() {
+		if !f.reads() {
+			return fmt.Errorf("I3: attribute field %s cannot be read again", f)
+		}
 	}
 	if !t.Equal(v.Type) {
 		return fmt.Errorf("I4: type is %s, want %s", v.Type, t)

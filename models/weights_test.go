@@ -34,43 +34,52 @@ func fuse(f *fake) {
 	}
 }
 
+// spellings are the names and forms of the same weights.
+var spellings = []struct {
+	name   string
+	change func(*fake)
+	most   int // elements of the largest read
+}{
+	{"one by one", func(*fake) {}, 24},
+	{"stacked", func(f *fake) { stack(f, "") }, 32},
+	{"stacked, .weight", func(f *fake) { stack(f, ".weight") }, 32},
+	{"fused", fuse, 24},
+	{"stacked and fused", func(f *fake) {
+		fuse(f)
+		for l := range 2 {
+			prefix := fmt.Sprintf("model.layers.%d.mlp.experts.", l)
+			var gateUp, down []string
+			for e := range 4 {
+				gateUp, down = append(gateUp, fmt.Sprintf("%s%d.gate_up_proj.weight", prefix, e)), append(down, fmt.Sprintf("%s%d.down_proj.weight", prefix, e))
+			}
+			f.replace(prefix+"gate_up_proj", []int{4, 8, 8}, gateUp...)
+			f.replace(prefix+"down_proj", []int{4, 8, 4}, down...)
+		}
+	}, 64},
+	{"GGUF", func(f *fake) {
+		stack(f, "")
+		f.rename("model.embed_tokens", "token_embd", "model.norm", "output_norm", "lm_head", "output", "model.layers.", "blk.",
+			"input_layernorm", "attn_norm", "post_attention_layernorm", "ffn_norm", "self_attn.q_proj", "attn_q", "self_attn.k_proj", "attn_k",
+			"self_attn.v_proj", "attn_v", "self_attn.o_proj", "attn_output", "mlp.gate", "ffn_gate_inp", "mlp.experts.gate_proj", "ffn_gate_exps.weight",
+			"mlp.experts.up_proj", "ffn_up_exps.weight", "mlp.experts.down_proj", "ffn_down_exps.weight")
+	}, 32},
+}
+
+// spelled is toy with GGUF's names too.
+func spelled() models.Family {
+	f := toy()
+	f.Weights = f.Weights.With(models.Weights{"ffn.router.weight": models.At("E,H", "model.layers.{l}.mlp.gate.weight", "blk.{l}.ffn_gate_inp.weight")})
+	return f
+}
+
 // The same weights under all their names and in all their forms read the same.
 func TestSpellingsOfWeights(t *testing.T) {
 	want := map[string][]float32{}
 	reference := open(t, toyCheckpoint(nil))
-	for _, c := range []struct {
-		name   string
-		change func(*fake)
-		most   int // elements of the largest read
-	}{
-		{"one by one", func(*fake) {}, 24},
-		{"stacked", func(f *fake) { stack(f, "") }, 32},
-		{"stacked, .weight", func(f *fake) { stack(f, ".weight") }, 32},
-		{"fused", fuse, 24},
-		{"stacked and fused", func(f *fake) {
-			fuse(f)
-			for l := range 2 {
-				prefix := fmt.Sprintf("model.layers.%d.mlp.experts.", l)
-				var gateUp, down []string
-				for e := range 4 {
-					gateUp, down = append(gateUp, fmt.Sprintf("%s%d.gate_up_proj.weight", prefix, e)), append(down, fmt.Sprintf("%s%d.down_proj.weight", prefix, e))
-				}
-				f.replace(prefix+"gate_up_proj", []int{4, 8, 8}, gateUp...)
-				f.replace(prefix+"down_proj", []int{4, 8, 4}, down...)
-			}
-		}, 64},
-		{"GGUF", func(f *fake) {
-			stack(f, "")
-			f.rename("model.embed_tokens", "token_embd", "model.norm", "output_norm", "lm_head", "output", "model.layers.", "blk.",
-				"input_layernorm", "attn_norm", "post_attention_layernorm", "ffn_norm", "self_attn.q_proj", "attn_q", "self_attn.k_proj", "attn_k",
-				"self_attn.v_proj", "attn_v", "self_attn.o_proj", "attn_output", "mlp.gate", "ffn_gate_inp", "mlp.experts.gate_proj", "ffn_gate_exps.weight",
-				"mlp.experts.up_proj", "ffn_up_exps.weight", "mlp.experts.down_proj", "ffn_down_exps.weight")
-		}, 32},
-	} {
+	for _, c := range spellings {
 		f := toyCheckpoint(nil)
 		c.change(f)
-		family := toy()
-		family.Weights = family.Weights.With(models.Weights{"ffn.router.weight": models.At("E,H", "model.layers.{l}.mlp.gate.weight", "blk.{l}.ffn_gate_inp.weight")})
+		family := spelled()
 		m, err := models.Open(f, []models.Family{family})
 		require.NoError(t, err, c.name)
 		for weight := range family.Weights {

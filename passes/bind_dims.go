@@ -23,6 +23,9 @@ func (t Tiers) bindDims(m *ir.Module) error {
 			done = append(done, g)
 			continue
 		}
+		if slices.Contains(m.Layers, g.Name) || slices.Contains(m.Callees(), g) {
+			return fmt.Errorf("graph %s: it is a layer, or experts call it, so no others can take its place", g.Name)
+		}
 		tiers, err := t.bind(g)
 		if err != nil {
 			return fmt.Errorf("graph %s: %w", g.Name, err)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,13 @@ func runHostile(t *testing.T, m *ir.Module, list []Pass) {
 // mutate returns m with one thing changed, or m itself if that does not verify.
 func mutate(r *rand.Rand, m *ir.Module) *ir.Module {
 	c := m.Clone()
+	if r.IntN(4) == 0 {
+		mutateNames(r, c)
+		if c.Verify() != nil {
+			return m
+		}
+		return c
+	}
 	g := c.Graphs[r.IntN(len(c.Graphs))]
 	if len(g.Values) == 0 {
 		return m
@@ -98,4 +106,33 @@ func mutate(r *rand.Rand, m *ir.Module) *ir.Module {
 		return m
 	}
 	return c
+}
+
+// mutateNames has a layer, experts or a graph named otherwise.
+func mutateNames(r *rand.Rand, m *ir.Module) {
+	g := m.Graphs[r.IntN(len(m.Graphs))]
+	if len(m.Layers) > 0 && r.IntN(3) == 0 {
+		class, _, _ := strings.Cut(g.Name, ".")
+		m.Layers[r.IntN(len(m.Layers))] = []string{g.Name, class}[r.IntN(2)]
+		return
+	}
+	from, to := g.Name, m.Graphs[r.IntN(len(m.Graphs))].Name // whom experts call
+	if r.IntN(2) == 0 {
+		names := []string{"head", "head.norm", EmbedGraph, "layer0", "c0", "c0.route", "expert0", "expert0@static", strings.Repeat("x", 200)}
+		to = names[r.IntN(len(names))]
+		g.Name = to
+		for i, l := range m.Layers {
+			if l == from {
+				m.Layers[i] = to
+			}
+		}
+	}
+	for _, g := range m.Graphs {
+		for _, v := range g.Values {
+			if a, ok := v.Attr.(ir.ExpertsAttr); ok && a.Callee == from {
+				a.Callee = to
+				v.Attr = a
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,20 @@ type splitter struct {
 func (s *splitter) graph(g *ir.Graph) error {
 	switch {
 	case slices.Contains(s.m.Layers, g.Name):
+		if err := replaceable(s.m, g); err != nil {
+			return err
+		}
 		return s.layer(g)
 	case g.Name == "head":
+		if err := replaceable(s.m, g); err != nil {
+			return err
+		}
 		parts, err := splitHead(g)
+		for _, p := range parts {
+			if p.Name != g.Name && s.m.Graph(p.Name) != nil {
+				return fmt.Errorf("there is a graph %s already", p.Name)
+			}
+		}
 		s.done = append(s.done, parts...)
 		return err
 	case g.Name == EmbedGraph:
@@ -49,8 +61,25 @@ func (s *splitter) graph(g *ir.Graph) error {
 	return nil
 }
 
+// replaceable reports a graph that is named elsewhere than as a layer, so that no
+// others can take its place.
+func replaceable(m *ir.Module, g *ir.Graph) error {
+	if slices.Contains(m.Callees(), g) {
+		return errors.New("experts call it, so no others can take its place")
+	}
+	for _, l := range m.Layers {
+		if strings.HasPrefix(g.Name, l+".") {
+			return fmt.Errorf("it is of the layer class %s, so no others can take its place", l)
+		}
+	}
+	return nil
+}
+
 func (s *splitter) layer(g *ir.Graph) error {
 	parts, err := splitLayer(g)
+	if err == nil && len(parts) == 0 {
+		err = errors.New("a layer that computes nothing")
+	}
 	if err != nil {
 		return err
 	}

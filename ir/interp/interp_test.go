@@ -169,6 +169,7 @@ func TestErrors(t *testing.T) {
 		{"add", tensors{"y": f([]float32{1, 2, 3, 4}, 2, 2)}, "graph m: %2:y = input: type is f32[2,2], want f32[T,2] with T=1"},
 		{"add", tensors{"y": of(ir.BF16, f([]float32{1, 2}, 1, 2))}, "graph m: %2:y = input: type is bf16[1,2], want f32[T,2] with T=1"},
 		{"add", tensors{"x": {Type: ir.Tensor(ir.F32, ir.T, ir.N(2))}}, "graph m: %1:x = input: f32[T,2] has no size"},
+		{"add", tensors{"x": {Type: ir.Tensor(ir.F32, ir.N(1<<40), ir.N(1<<40)), F: []float32{}}}, "graph m: %1:x = input: f32[1099511627776,1099511627776] has no size"},
 		{"append", ints("seq"), "graph m: %3:seq = input: type is i32[0], want i32[B+1] with S=5 T=3"},
 		{"append", ints("seq", 1, 2, 3), "graph m: %9 = append: seq is [1 2 3], want it to run from 0 to 3, the number of tokens"},
 		{"append", ints("seq", 0, 4, 3), "graph m: %9 = append: seq[2] is 3 after 4, want it to ascend"},

@@ -72,12 +72,10 @@ const maxElems = 1 << 40
 func (t *Tensor) elems() int {
 	n := 1
 	for _, d := range t.Type.Dims {
-		if d.Sym != "" || d.N < 0 || d.N > maxElems {
+		if d.Sym != "" || d.N < 0 || d.N > maxElems/max(n, 1) {
 			return -1
 		}
-		if n *= d.N; n > maxElems {
-			return -1
-		}
+		n *= d.N
 	}
 	return n
 }

@@ -105,6 +105,17 @@ func TestEncodeTableSmall(t *testing.T) {
 	require.EqualError(t, err, "quant: weight [0,1] is 1e-43, the largest of its matrix, and too small for w8")
 }
 
+// TestSmallValues: a code times its scale is multiplied by the factor, not the code by
+// what f32 leaves of the two.
+func TestSmallValues(t *testing.T) {
+	m := &Matrix{DType: ir.W8, N: 1, K: 3, Q: []int8{127, -126, 1}, Scale: []uint16{F16(0x1.004p-14)}, Factor: 0x1p-126}
+	want := []float32{127 * 0x1.004p-140, -126 * 0x1.004p-140, 0x1p-140}
+	require.Equal(t, want, m.Values())
+	for i, v := range want {
+		require.Equal(t, v, m.At(0, i))
+	}
+}
+
 func TestEncodePlain(t *testing.T) {
 	in := []float32{0, 1, -1, 1.00390625, 1.01171875, 1.0048828125, 1e-40, 65504, 65519, 6e-8, 3.1415927}
 	for _, c := range []struct {

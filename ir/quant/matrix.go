@@ -28,7 +28,7 @@ func (m *Matrix) At(n, k int) float32 {
 		return m.F[n*m.K+k]
 	}
 	g := m.DType.Group(m.K)
-	return float32(m.Q[n*m.K+k]) * (FromF16(m.Scale[n*(m.K/g)+k/g]) * m.Factor)
+	return float32(m.Q[n*m.K+k]) * FromF16(m.Scale[n*(m.K/g)+k/g]) * m.Factor
 }
 
 // Row sets dst [K] to the logical values of row n.
@@ -39,9 +39,9 @@ func (m *Matrix) Row(n int, dst []float32) {
 	}
 	g := m.DType.Group(m.K)
 	for k := 0; k < m.K; k += g {
-		s := FromF16(m.Scale[(n*m.K+k)/g]) * m.Factor
+		s := FromF16(m.Scale[(n*m.K+k)/g])
 		for i, q := range m.Q[n*m.K+k : n*m.K+k+g] {
-			dst[k+i] = float32(q) * s
+			dst[k+i] = float32(q) * s * m.Factor // in this order: s times a small factor may be no f32
 		}
 	}
 }

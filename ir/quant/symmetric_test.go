@@ -187,6 +187,7 @@ func FuzzEncode(f *testing.F) {
 		f.Add(binary.LittleEndian.AppendUint32(nil, bits), uint8(1), uint8(1), uint8(bits))
 		f.Add(binary.LittleEndian.AppendUint32([]byte{0, 0, 128, 63}, bits), uint8(3), uint8(2), uint8(7))
 	}
+	f.Add([]byte{0, 14, 1, 0, 0xbc, 7, 1, 0, 15, 13, 1, 0, 0, 14, 1, 0}, uint8(0), uint8(23), uint8(0)) // scales times the factor are no f32
 	f.Fuzz(func(t *testing.T, data []byte, rows, cols, d uint8) {
 		dtype := ir.W8 + ir.DType(d)%7
 		n, k := int(rows)%4+1, (int(cols)%3+1)*128

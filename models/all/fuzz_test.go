@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"estream/ir"
 	"estream/models"
 )
 
@@ -26,6 +27,11 @@ func FuzzBuild(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(text)
 	}
+	f.Add(edited(f, "../../testdata/deepseek/config.json", map[string]any{
+		"rope_scaling": map[string]any{"type": "yarn", "factor": 40, "original_max_position_embeddings": 64, "mscale": 1, "mscale_all_dim": 1e160},
+	}))
+	ops, err := ir.Core()
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := models.ReadConfig(text)
 		if err != nil || len(c.Architectures) == 0 || c.NumHiddenLayers > 64 || c.NumAttentionHeads > 64 {
@@ -37,6 +43,9 @@ func FuzzBuild(f *testing.F) {
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatalf("%v, of %s", err, text)
+		}
+		if again, err := ir.Parse(m.String(), ops); err != nil || again.String() != m.String() {
+			t.Fatalf("its text is not read again: %v, of %s", err, text)
 		}
 	})
 }

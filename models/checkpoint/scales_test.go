@@ -38,27 +38,29 @@ func scales(shape ...int) checkpointtest.Tensor {
 	return checkpointtest.F32(shape, values...)
 }
 
+var scaled = []struct {
+	name, suffix string
+	codes        checkpointtest.Tensor
+	scales       checkpointtest.Tensor
+	config       string
+	at           func(matrix, row, col int) int // the scale of an element
+}{
+	{"U06 ragged blocks", "_scale_inv", e4m3(200, 300), scales(2, 3), "", func(_, r, k int) int { return r/128*3 + k/128 }},
+	{"blocks of another size", "_scale_inv", e4m3(20, 30), scales(3, 2), `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [8, 16]}}`,
+		func(_, r, k int) int { return r/8*2 + k/16 }},
+	{"blocks of stacked matrices", "_scale_inv", e4m3(3, 130, 5), scales(3, 2, 1), "", func(m, r, _ int) int { return m*2 + r/128 }},
+	{"one, in bf16", "_scale", e4m3(20, 30), checkpointtest.BF16(nil, 3), "", func(int, int, int) int { return 2 }},
+	{"one of a vector", "_scale", e4m3(20), scales(1), "", func(int, int, int) int { return 0 }},
+	{"a row", "_scale", e4m3(20, 30), scales(20, 1), "", func(_, r, _ int) int { return r }},
+	{"a row, as a vector", "_scale", e4m3(20, 30), scales(20), "", func(_, r, _ int) int { return r }},
+	{"a stacked row", "_scale", e4m3(3, 20, 30), scales(3, 20, 1), "", func(m, r, _ int) int { return m*20 + r }},
+	{"a matrix", "_scale", e4m3(3, 20, 30), scales(3, 1, 1), "", func(m, _, _ int) int { return m }},
+	{"a matrix, as a vector", "_scale", e4m3(3, 20, 30), scales(3), "", func(m, _, _ int) int { return m }},
+}
+
 // Each element is its code times the scale of its block, however many rows are read at once.
 func TestScales(t *testing.T) {
-	for _, c := range []struct {
-		name, suffix string
-		codes        checkpointtest.Tensor
-		scales       checkpointtest.Tensor
-		config       string
-		at           func(matrix, row, col int) int // the scale of an element
-	}{
-		{"U06 ragged blocks", "_scale_inv", e4m3(200, 300), scales(2, 3), "", func(_, r, k int) int { return r/128*3 + k/128 }},
-		{"blocks of another size", "_scale_inv", e4m3(20, 30), scales(3, 2), `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [8, 16]}}`,
-			func(_, r, k int) int { return r/8*2 + k/16 }},
-		{"blocks of stacked matrices", "_scale_inv", e4m3(3, 130, 5), scales(3, 2, 1), "", func(m, r, _ int) int { return m*2 + r/128 }},
-		{"one, in bf16", "_scale", e4m3(20, 30), checkpointtest.BF16(nil, 3), "", func(int, int, int) int { return 2 }},
-		{"one of a vector", "_scale", e4m3(20), scales(1), "", func(int, int, int) int { return 0 }},
-		{"a row", "_scale", e4m3(20, 30), scales(20, 1), "", func(_, r, _ int) int { return r }},
-		{"a row, as a vector", "_scale", e4m3(20, 30), scales(20), "", func(_, r, _ int) int { return r }},
-		{"a stacked row", "_scale", e4m3(3, 20, 30), scales(3, 20, 1), "", func(m, r, _ int) int { return m*20 + r }},
-		{"a matrix", "_scale", e4m3(3, 20, 30), scales(3, 1, 1), "", func(m, _, _ int) int { return m }},
-		{"a matrix, as a vector", "_scale", e4m3(3, 20, 30), scales(3), "", func(m, _, _ int) int { return m }},
-	} {
+	for _, c := range scaled {
 		dir := tempDir(t)
 		must(t, checkpointtest.Write(filepath.Join(dir, "model.safetensors"), tensors{"w": c.codes, "w" + c.suffix: c.scales}))
 		if c.config != "" {

@@ -127,23 +127,22 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 	t, err := watched(most(), func(error) {}, func() (*exec.Template, error) {
 		c := config.New()
 		c.KeepTrailingNewline = true // as spaced has dropped it
-		text, err := spaced(text)
+		plain, err := spaced(text)
 		if err != nil {
 			return nil, err
 		}
-		if text, err = rewrite(text, c); err != nil {
+		text, err := rewrite(plain, c)
+		if err != nil {
 			return nil, err
 		}
 		if err := checkDeep(text); err != nil {
 			return nil, err
 		}
-		loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+		t, err := parse(name, text, c)
 		if err != nil {
-			return nil, err
-		}
-		t, err := exec.NewTemplate("/"+name, c, loader, environment())
-		if inner := errors.Unwrap(err); inner != nil {
-			err = inner // without the whole text
+			if _, said := parse(name, plain, c); said != nil { // of what stands there
+				err = said
+			}
 		}
 		return t, err
 	})
@@ -151,6 +150,16 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Template{t, name, text, special, most()}, nil
+}
+
+// parse has gonja parse a rewritten text.
+func parse(name, text string, c *config.Config) (*exec.Template, error) {
+	loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
+	if err != nil {
+		return nil, err
+	}
+	t, err := exec.NewTemplate("/"+name, c, loader, environment())
+	return t, told(err)
 }
 
 // Render returns the text of a conversation. With prompt, it ends where the

@@ -9,11 +9,21 @@ import (
 )
 
 var (
+	// column is how gonja says where in a line of what it was given, which is rewritten.
+	column = regexp.MustCompile(` Col: \d+`)
 	// atLine is how gonja says where in a template it was, from the outermost statement inwards.
 	atLine = regexp.MustCompile(`at line (\d+): `)
 	// filterDump is how it says which filter.
 	filterDump = regexp.MustCompile(`unable to evaluate filter &\{<Token.*?\}: |invalid call to filter 'string': |filtered_expression\([^:\n]*\): `)
 )
+
+// told is an error of gonja's about a template, without all its text and the places in its lines.
+func told(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return errors.New(column.ReplaceAllString(inner.Error(), ""))
+	}
+	return err
+}
 
 // tell words an error of gonja's, which holds what it made of the template: the line, and what was wrong.
 func (t *Template) tell(err error) string {

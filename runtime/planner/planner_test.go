@@ -26,7 +26,7 @@ import (
 )
 
 // packed packs the small trained checkpoint: 4 layers of 16 experts.
-func packed(t *testing.T) string {
+func packed(t testing.TB) string {
 	e, err := pack.FindEncoding("w8")
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "p")
@@ -38,7 +38,7 @@ func packed(t *testing.T) string {
 	return dir
 }
 
-func open(t *testing.T, dir string, o runtime.Options) *runtime.Model {
+func open(t testing.TB, dir string, o runtime.Options) *runtime.Model {
 	debug.FreeOSMemory() // what is resident is part of plans
 	m, err := runtime.Open(t.Context(), dir, o)
 	require.NoError(t, err)

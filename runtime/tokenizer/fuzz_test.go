@@ -14,6 +14,7 @@ func FuzzParse(f *testing.F) {
 			`"decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}`),
 		tinyFile(`"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true}`),
 		tinyFile(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true}, {"type": "Split", "behavior": "MergedWithNext", "invert": true, "pattern": {"Regex": "a|b?"}}]}`),
+		tinyFile(`"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "a", "start": 9223372036854775807, "stop": 0}]}`),
 		regex(`\s?[a-z]+`), regex(`\s+$`), regex(`(a+)b|[^b]`),
 		added(`"id": 20, "content": "<x>"`, `"id": 21, "content": "<x> "`),
 		tinyFileWithModel(`{"unk_token": "a", "fuse_unk": true, "byte_fallback": true, "ignore_merges": true, "vocab": {"a": 0, "b": 1, "ab": 2, "<0x20>": 5}, "merges": ["a b"]}`),

@@ -37,8 +37,9 @@ func loadPreTokenizers(path string, value rawValue) ([]preTokenizer, error) {
 	}
 	var steps []preTokenizer
 	for i, part := range parts {
-		if part.kind == "ByteLevel" && slices.ContainsFunc(parts[:i], func(c component) bool { return c.kind == part.kind }) {
-			return nil, fmt.Errorf("%s: a second ByteLevel is not supported", part.path)
+		adds := part.kind == "ByteLevel" || part.kind == "Metaspace" // to each piece; several in turn could double the pieces each time
+		if adds && slices.ContainsFunc(parts[:i], func(c component) bool { return c.kind == part.kind }) {
+			return nil, fmt.Errorf("%s: a second %s is not supported", part.path, part.kind)
 		}
 		more, err := loadPreTokenizer(part)
 		if err != nil {

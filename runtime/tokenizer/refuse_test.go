@@ -109,6 +109,7 @@ func TestRefusals(t *testing.T) {
 		{tinyFile(`"normalizer": {"type": "Sequence", "normalizers": [` + strings.Repeat(`{"type": "NFC"}, `, 64) + `{"type": "NFC"}]}`), `normalizer.normalizers: more than 64 parts are not supported`},
 
 		{tinyFile(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [` + byteLevel + `, ` + byteLevel + `]}`), `pre_tokenizer.pretokenizers[1]: a second ByteLevel is not supported`},
+		{tinyFile(`"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "a"}, {"type": "Metaspace", "replacement": "b"}]}`), `pre_tokenizer.pretokenizers[1]: a second Metaspace is not supported`},
 		{tinyFile(`"pre_tokenizer": {"type": "Whitespace"}`), `pre_tokenizer.type: "Whitespace" is not supported`},
 		{tinyFile(`"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": 1, "trim_offsets": true}`), `pre_tokenizer.add_prefix_space: 1 is not true or false`},
 		{tinyFile(`"pre_tokenizer": {"type": "Split", "behavior": "Sideways", "invert": false, "pattern": {"String": "x"}}`), `pre_tokenizer.behavior: "Sideways" is not supported`},
@@ -131,6 +132,7 @@ func TestRefusals(t *testing.T) {
 
 		{tinyFile(`"post_processor": {"type": "RobertaProcessing"}`), `post_processor.type: "RobertaProcessing" is not supported`},
 		{tinyFile(`"post_processor": {"type": "Sequence", "processors": [` + templateA + `, ` + templateA + `]}`), `post_processor.processors[1]: a second TemplateProcessing is not supported`},
+		{tinyFile(`"post_processor": ` + strings.Replace(templateA, `"ids": [0]`, `"ids": [0`+strings.Repeat(", 0", mostAround)+`]`, 1)), `post_processor.single[0]: more than 1024 tokens around a text are not supported`},
 		{tinyFile(`"post_processor": ` + strings.Replace(templateA, `{"Sequence": {"id": "A", "type_id": 0}}`, `{"Sequence": {"id": "B", "type_id": 0}}`, 1)), `post_processor.single[1]: only special tokens and one sequence A are supported`},
 		{tinyFile(`"post_processor": ` + strings.Replace(templateA, `, {"Sequence": {"id": "A", "type_id": 0}}`, ``, 1)), `post_processor.single: has no sequence A`},
 		{tinyFile(`"post_processor": ` + strings.Replace(templateA, `"ids": [0]`, `"ids": [7]`, 1)), `post_processor.single[0]: special token "a" has id 7, which is not in the vocabulary`},

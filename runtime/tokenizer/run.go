@@ -1,6 +1,8 @@
 package tokenizer
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +39,7 @@ func parseRun(regex string) (run, bool) {
 
 // parseClass reads characters and ranges. A hyphen that makes no range is left to the regular-expression engine.
 func parseClass(chars []rune) (*unicode.RangeTable, bool) {
-	var ranges []*unicode.RangeTable
+	var ranges []unicode.Range32
 	for i := 0; i < len(chars); i++ {
 		lo, hi := chars[i], chars[i]
 		if i+2 < len(chars) && chars[i+1] == '-' {
@@ -47,9 +49,18 @@ func parseClass(chars []rune) (*unicode.RangeTable, bool) {
 		if lo == '-' || hi == '-' || lo > hi {
 			return nil, false
 		}
-		ranges = append(ranges, &unicode.RangeTable{R32: []unicode.Range32{{Lo: uint32(lo), Hi: uint32(hi), Stride: 1}}})
+		ranges = append(ranges, unicode.Range32{Lo: uint32(lo), Hi: uint32(hi), Stride: 1})
 	}
-	return rangetable.Merge(ranges...), true
+	slices.SortFunc(ranges, func(a, b unicode.Range32) int { return cmp.Compare(a.Lo, b.Lo) })
+	apart := ranges[:1]
+	for _, r := range ranges[1:] {
+		if last := &apart[len(apart)-1]; r.Lo <= last.Hi {
+			last.Hi = max(last.Hi, r.Hi)
+		} else {
+			apart = append(apart, r)
+		}
+	}
+	return rangetable.Merge(&unicode.RangeTable{R32: apart}), true // Merge puts short ones where they are found faster; of many it takes time quadratic in them
 }
 
 // find is a matcher.

@@ -2,6 +2,9 @@ package tokenizer
 
 import "fmt"
 
+// mostAround is how many tokens may stand around a text: a file can name a long list of them over and over.
+const mostAround = 1 << 10
+
 // template is what the post-processor adds around one text's ids.
 type template struct{ before, after []int32 }
 
@@ -61,6 +64,9 @@ func readTemplate(c component, vocab *vocabulary) (template, error) {
 			texts++
 		case part.SpecialToken != nil && part.Sequence == nil:
 			ids := tokens[part.SpecialToken.ID].IDs
+			if len(t.before)+len(t.after)+len(ids) > mostAround {
+				return t, fmt.Errorf("%s: more than %d tokens around a text are not supported", path, mostAround)
+			}
 			if err := checkIDs(vocab, ids); err != nil {
 				return t, fmt.Errorf("%s: special token %q %w", path, part.SpecialToken.ID, err)
 			}

@@ -121,6 +121,7 @@ func Load(dir string) (*Calibration, error) {
 // Bounds of what a file may ask for.
 const (
 	maxRows  = 1 << 20
+	maxBatch = 1 << 16
 	maxGroup = 64
 	maxTiers = 64
 )
@@ -145,11 +146,11 @@ func (c *Calibration) check() error {
 	if c.Choice.Groups[0] != 1 {
 		return fmt.Errorf("group_tiers are %v, want 1 first", c.Choice.Groups)
 	}
-	if c.Batch < 1 {
-		return fmt.Errorf("batch_tokens is %d, want 1 or more", c.Batch)
+	if c.Batch < 1 || c.Batch > maxBatch {
+		return fmt.Errorf("batch_tokens is %d, want 1 to %d", c.Batch, maxBatch)
 	}
 	for i, l := range c.Layers {
-		if l.Layer < 0 || i > 0 && l.Layer <= c.Layers[i-1].Layer || l.Chosen < 1 || len(l.Counts) == 0 || len(l.Popularity) != len(l.Counts) {
+		if l.Layer < 0 || i > 0 && l.Layer <= c.Layers[i-1].Layer || l.Chosen < 1 || l.Chosen > len(l.Counts) || len(l.Popularity) != len(l.Counts) {
 			return fmt.Errorf("layers[%d]: layer %d, %d experts a token, %d counts and %d shares do not go together", i, l.Layer, l.Chosen, len(l.Counts), len(l.Popularity))
 		}
 	}

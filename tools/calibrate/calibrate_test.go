@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -202,7 +203,9 @@ func TestLoad(t *testing.T) {
 		{func(c *Calibration) { c.Choice.Rows = []int{1 << 30} }, ": row_tiers are [1073741824], want them to rise from 1 to 1048576"},
 		{func(c *Calibration) { c.Choice.Groups = []int{2} }, ": group_tiers are [2], want 1 first"},
 		{func(c *Calibration) { c.Choice.Groups = []int{0, 1} }, ": group_tiers are [0 1], want them to rise from 1 to 64"},
-		{func(c *Calibration) { c.Batch = 0 }, ": batch_tokens is 0, want 1 or more"},
+		{func(c *Calibration) { c.Batch = 0 }, ": batch_tokens is 0, want 1 to 65536"},
+		{func(c *Calibration) { c.Batch = math.MaxInt }, ": batch_tokens is 9223372036854775807, want 1 to 65536"},
+		{func(c *Calibration) { c.Layers[0].Chosen = 2 }, ": layers[0]: layer 0, 2 experts a token, 1 counts and 1 shares do not go together"},
 		{func(c *Calibration) { c.Layers[0].Popularity = nil }, ": layers[0]: layer 0, 1 experts a token, 1 counts and 0 shares do not go together"},
 	} {
 		x := good()
@@ -242,6 +245,7 @@ func writeManifest(t *testing.T, dir, compiled string) string {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"version":1,"batch_tokens":8,"choice":{"row_tiers":[2],"group_tiers":[1]},"layers":[{"layer":1,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]},{"layer":2,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]}]}`))
+	f.Add([]byte(`{"version":1,"batch_tokens":9223372036854775807,"choice":{"row_tiers":[2],"group_tiers":[1]}}`))
 	f.Add([]byte(`{"layers":[null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := new(Calibration)

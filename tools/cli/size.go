@@ -23,7 +23,7 @@ func parseSize(s string) (int64, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-		if err != nil || !(n > 0) || n*u.bytes > math.MaxInt64/2 {
+		if err != nil || !(n*u.bytes >= 1) || n*u.bytes > math.MaxInt64/2 {
 			break
 		}
 		return int64(n * u.bytes), nil

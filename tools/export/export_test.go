@@ -199,6 +199,22 @@ func TestNoModel(t *testing.T) {
 	checkDOT(t, m, written(t, "dot", m))
 }
 
+// alike are modules whose names are those that an export makes of others.
+func alike() map[string]string {
+	const matrix = "  %1:x = input : f32[T,4]\n  %2:w = weight offset=0 : f32[4,4]\n  %3:y = matmul %1 %2 : f32[T,4]\n  return %3\n\n"
+	return map[string]string{
+		"a graph like a layer":        "layers b b\n\ngraph layer0\n" + matrix + "graph b\n" + matrix,
+		"a value like a copy":         "graph a\n  %1:x = input : f32[4]\n  %2:out.0 = silu %1 : f32[4]\n  return %1 %2\n",
+		"a body's value like a bound": "graph a\n  %1:x = input : f32[T,4]\n  %2:i = input : i32[T,2]\n  %3:w = input : f32[T,2]\n  %4:b = clamp %1 limit=1 : f32[T,4]\n  %5 = experts %4 %2 %3 callee= : f32[T,4]\n    graph b\n      %1:x = input : f32[R,4]\n      %2:min = silu %1 : f32[R,4]\n      return %2\n  return %5\n",
+	}
+}
+
+func TestNamesAlike(t *testing.T) {
+	for name, text := range alike() {
+		t.Run(name, func(t *testing.T) { m := parse(t, text); checkONNX(t, m, written(t, "onnx", m)) })
+	}
+}
+
 func TestFind(t *testing.T) {
 	_, err := Find("png")
 	require.EqualError(t, err, `unknown format "png": use one of dot, json, onnx`)
@@ -208,6 +224,9 @@ func TestFind(t *testing.T) {
 func FuzzWrite(f *testing.F) {
 	f.Add(read(f, "testdata/small.ir"))
 	f.Add("graph a\n  %1:x = input : f32[4] from \x93\xdc\n  return %1\n")
+	for _, text := range alike() {
+		f.Add(text)
+	}
 	for _, m := range families(f) {
 		f.Add(m.String())
 	}

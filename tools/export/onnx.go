@@ -123,7 +123,7 @@ func (x onnx) body(experts *ir.Value) message {
 	call.in = append(call.in, r.names(callee)...)
 	g = r.add(g)
 	for i, v := range callee.Outputs {
-		out := fmt.Sprintf("%sout.%d", prefix, i)
+		out := part(prefix+label(v), fmt.Sprint("out.", i))
 		call.out = append(call.out, out)
 		g = g.sub(12, valueInfo(out, v.Type))
 	}
@@ -169,7 +169,7 @@ func (x onnx) nodes(g *ir.Graph, prefix string) *nodeBuilder {
 	for i, v := range g.Outputs {
 		name := b.names[v]
 		if isGiven(v) || slices.Contains(b.outputs, name) { // ONNX has each name once, and no input for an output
-			copied := fmt.Sprintf("%sout.%d", prefix, i)
+			copied := part(name, fmt.Sprint("out.", i))
 			b.nodes = append(b.nodes, node{op: "Identity", name: copied, in: []string{name}, out: []string{copied}})
 			name = copied
 		}

@@ -73,11 +73,15 @@ func properties(v *ir.Value) []message {
 // constant adds a Constant for v and returns its name: int64 of one axis, or one
 // f32 without extents.
 func (b *nodeBuilder) constant(v *ir.Value, what string, tensor message) string {
-	name := b.names[v] + "/" + what
+	name := part(b.names[v], what)
 	value := message{}.string(1, "value").sub(5, tensor).int(20, tensorAttr)
 	b.nodes = append(b.nodes, node{op: "Constant", name: name, out: []string{name}, attributes: []message{value}})
 	return name
 }
+
+// part names what goes with a value. No name of a value or graph has a colon, nor the
+// slash between the two.
+func part(name, what string) string { return name + ":" + what }
 
 // Numbers of AttributeProto.AttributeType.
 const (

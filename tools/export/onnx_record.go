@@ -27,7 +27,7 @@ func records(calls []call) []*record {
 		r := layers[c.layer]
 		switch {
 		case c.layer < 0:
-			r = newRecord(i, c.name+".record")
+			r = newRecord(i, c.name+"/record") // not as that of a layer, which the graph may be named like
 		case r == nil:
 			r = newRecord(i, layerName(c.layer)+".record")
 			layers[c.layer] = r

@@ -301,9 +301,12 @@ func TestTable(t *testing.T) {
 		require.EqualValues(t, size, len(table.Data), d.String())
 		ids := []int32{4, 0, 4, 2}
 		got := make([]float32, len(ids)*k)
-		require.NoError(t, table.Rows(got, ids))
-		for i, v := range got {
-			require.Equal(t, m.At(int(ids[i/k]), i%k), v, "%s row %d value %d", d, ids[i/k], i%k)
+		for _, factor := range []float32{m.Factor, 0x1p-126} { // of which scales are no f32
+			m.Factor, table.Factor = factor, factor
+			require.NoError(t, table.Rows(got, ids))
+			for i, v := range got {
+				require.Equal(t, m.At(int(ids[i/k]), i%k), v, "%s row %d value %d, factor %g", d, ids[i/k], i%k, factor)
+			}
 		}
 		require.EqualError(t, table.Rows(got, []int32{5}), "embed: row 5 of 5")
 		require.EqualError(t, table.Rows(got, []int32{-1}), "embed: row -1 of 5")

@@ -33,9 +33,9 @@ func (t *Table) Rows(dst []float32, ids []int32) error {
 			lower.Decode(out, row, t.DType)
 			continue
 		}
-		s := quant.FromF16(uint16(row[t.K])|uint16(row[t.K+1])<<8) * t.Factor
+		s := quant.FromF16(uint16(row[t.K]) | uint16(row[t.K+1])<<8)
 		for j, q := range row[:t.K] {
-			out[j] = float32(int8(q)) * s
+			out[j] = float32(int8(q)) * s * t.Factor // in this order: s times a small factor may be no f32
 		}
 	}
 	return nil

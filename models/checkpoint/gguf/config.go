@@ -214,7 +214,7 @@ func (c *config) scaling() {
 	c.used["rope.scaling.finetuned"] = true // says how the model was made
 	if v, ok := c.files[0].meta[c.arch+".rope.scaling.yarn_log_multiplier"].(float32); ok {
 		c.used["rope.scaling.yarn_log_multiplier"] = true // a tenth of mscale_all_dim; mscale is the same
-		all := json.Number(strconv.FormatFloat(10*float64(v), 'g', 6, 64))
+		all := decimal(10*float64(v), 6, 64)
 		scaling["mscale"], scaling["mscale_all_dim"] = all, all
 		c.from["rope_scaling.mscale"], c.from["rope_scaling.mscale_all_dim"] = "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_log_multiplier"
 	}
@@ -247,9 +247,9 @@ func isZero(v any) bool { return slices.Contains([]string{"0", "-0"}, fmt.Sprint
 func jsonOf(v any) any {
 	switch v := v.(type) {
 	case float32:
-		return decimal(float64(v), 32)
+		return decimal(float64(v), -1, 32)
 	case float64:
-		return decimal(v, 64)
+		return decimal(v, -1, 64)
 	case []string:
 		if len(v) > maxList {
 			return fmt.Sprintf("an array of %d", len(v))
@@ -270,9 +270,10 @@ func jsonOf(v any) any {
 	return v
 }
 
-// decimal returns the shortest number that is v in so many bits; JSON has none for NaN and infinities.
-func decimal(v float64, bits int) any {
-	text := strconv.FormatFloat(v, 'g', -1, bits)
+// decimal returns v in so many digits; of -1, the shortest number that is v in so many bits. JSON has none for NaN and
+// infinities.
+func decimal(v float64, digits, bits int) any {
+	text := strconv.FormatFloat(v, 'g', digits, bits)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return text
 	}

@@ -1,6 +1,7 @@
 package gguf_test
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,6 +112,10 @@ func TestConfig(t *testing.T) {
 		{"zeros that ask for nothing", of("olmoe", base(pair{".attention.clamp_kqv", float32(0)}, pair{".expert_weights_scale", float32(0)},
 			pair{".rope.scaling.factor", float32(0)}, pair{".rope.scaling.original_context_length", uint32(0)})...), nil,
 			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,"rope_theta":1e+06,"tie_word_embeddings":true}`,
+			[]string{"GGUF types: "}},
+		{"numbers that JSON has not", of("olmoe", base(pair{".rope.scaling.factor", float32(math.Inf(1))}, pair{".rope.scaling.yarn_log_multiplier", float32(math.NaN())})...), nil,
+			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,
+			"rope_scaling":{"rope_type":"linear","factor":"+Inf","mscale":"NaN","mscale_all_dim":"NaN"},"rope_theta":1e+06,"tie_word_embeddings":true}`,
 			[]string{"GGUF types: "}},
 		{"a factor alone", of("olmoe", base(pair{".rope.scaling.factor", float32(4)})...), nil,
 			`{"architectures":["OlmoeForCausalLM"],"hidden_size":64,"max_position_embeddings":128,"num_attention_heads":4,"num_hidden_layers":4,"rms_norm_eps":1e-05,

@@ -77,7 +77,8 @@ const given = (v) => v.op === 'input' || v.op === 'weight';
 // inner is the nodes of a graph: what is computed, and copies of what is returned
 // twice or as it was given.
 function inner(graph, prefix = '') {
-    const copied = graph.outputs.map((id, i) => (given(graph.values.find((v) => v.id === id)) || graph.outputs.indexOf(id) < i ? [`out.${i}`] : [])).flat();
+    const value = (id) => graph.values.find((v) => v.id === id);
+    const copied = graph.outputs.map((id, i) => (given(value(id)) || graph.outputs.indexOf(id) < i ? [`${called(value(id))}:out.${i}`] : [])).flat();
     return [...graph.values.filter((v) => !given(v)).map(called), ...copied].map((name) => prefix + name);
 }
 
@@ -88,8 +89,8 @@ async function look(tab, address, module) {
     const name = `${path.basename(path.dirname(module))}-${path.basename(module)}`;
     await tab.goto(`${address}/?url=${address}/${modules.indexOf(module)}.onnx`);
     const weighty = (name) => data.graphs.find((g) => g.name === name).values.some((v) => v.op === 'weight');
-    const holder = (c) => (c.layer < 0 ? c.name : `layer${c.layer}`);
-    const record = (c) => (weighty(c.graph) && data.flow.calls.find((d) => weighty(d.graph) && holder(d) === holder(c)) === c ? [`${holder(c)}.record`] : []);
+    const holder = (c) => (c.layer < 0 ? `${c.name}/record` : `layer${c.layer}.record`);
+    const record = (c) => (weighty(c.graph) && data.flow.calls.find((d) => weighty(d.graph) && holder(d) === holder(c)) === c ? [holder(c)] : []);
     const calls = data.flow.calls.flatMap((c) => [c.name, ...c.in.filter((take) => take.rows).map(() => `${c.name} rows`), ...record(c)]);
     await drawn(tab, calls, `${module}: main graph`);
     const ends = await tab.$$eval('#canvas .graph-item-input, #canvas .graph-item-output', (ns) => ns.map((n) => n.textContent));

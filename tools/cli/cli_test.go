@@ -124,6 +124,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"run", "--tokens", ",", dir}, "--tokens: no token ids"},
 		{[]string{"run", "--logits", "some", "--tokens", "1", dir}, `unknown --logits "some": use last, all or none`},
 		{[]string{"run", "--memory", "much", "--tokens", "1", dir}, `bad size "much": write a number and KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB`},
+		{[]string{"run", "--memory", "0.5", "--tokens", "1", dir}, `bad size "0.5": write a number and KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB`},
 		{[]string{"run", "--schedule", "never", "--tokens", "1", dir}, `unknown schedule "never": use auto, before-routing, after-routing, on-demand or guessed`},
 		{[]string{"run", "--readers", "-1", "--tokens", "1", dir}, "--readers=-1: want 0 (chosen) to 256"},
 		{[]string{"run", "--chunk", "many", dir}, `invalid argument "many" for "--chunk" flag: strconv.ParseInt: parsing "many": invalid syntax: see estream run --help`},

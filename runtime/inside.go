@@ -87,7 +87,11 @@ func (m *Model) putLayersInside(ctx context.Context) error {
 	for l, c := range m.layers {
 		phases, bytes := m.insidePhases(d, c)
 		if m.opt.Memory > 0 {
-			plan, err := m.planAs(ctx, Plan{Tokens: insideTokens, Sequences: 1, Rows: 1, collect: true}, Shape{}, 0)
+			p := Plan{Tokens: insideTokens, Sequences: 1, Rows: 1, collect: true}
+			if err := m.ready(ctx, &p); err != nil {
+				return err
+			}
+			plan, err := m.fit(p, Shape{}, 0)
 			if err != nil {
 				return err
 			}

@@ -153,14 +153,6 @@ func (m *Model) shaped(p Plan) (Plan, error) {
 	return as(given)
 }
 
-// planAs is fit of a plan that is not ready.
-func (m *Model) planAs(ctx context.Context, p Plan, s Shape, memory int64) (Plan, error) {
-	if err := m.ready(ctx, &p); err != nil {
-		return p, err
-	}
-	return m.fit(p, s, memory)
-}
-
 // ready has the device ready for a plan, and finds what of memory is not the model's.
 func (m *Model) ready(ctx context.Context, p *Plan) (err error) {
 	if p.device, err = m.pending(ctx, p.Tokens); err == nil {

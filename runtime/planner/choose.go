@@ -150,8 +150,7 @@ func (p *Planner) next(c Choice) (simulate.Totals, error) {
 	return p.Predict(c.Plan, false)
 }
 
-// Fits returns the error of Pick where no shape fits, which a profile is needed for only to tell what the least that works
-// takes.
+// Fits returns Pick's error where no shape fits. Without a profile it tells no time.
 func (p *Planner) Fits(as func(runtime.Shape) (runtime.Plan, error)) error {
 	_, err := p.fitting(as)
 	return err
@@ -160,6 +159,9 @@ func (p *Planner) Fits(as func(runtime.Shape) (runtime.Plan, error)) error {
 // choices are the shapes that fit, with their first runs.
 func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []Choice, err error) {
 	plans, err := p.fitting(as)
+	if err != nil {
+		return nil, err
+	}
 	for _, plan := range plans {
 		c := Choice{Plan: plan}
 		if c.First, err = p.Predict(plan, true); err != nil {
@@ -167,7 +169,7 @@ func (p *Planner) choices(as func(runtime.Shape) (runtime.Plan, error)) (out []C
 		}
 		out = append(out, c)
 	}
-	return out, err
+	return out, nil
 }
 
 // fitting are plans in the shapes that fit; where none does, in the runtime's own.

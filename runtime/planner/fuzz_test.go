@@ -16,7 +16,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Setenv("XDG_CACHE_HOME", f.TempDir())
 	m := open(f, packed(f), runtime.Options{Memory: 1 << 30})
-	p, ctx := planner.Planner{Package: planner.Describe(m)}, context.Background()
+	of, ctx := planner.Describe(m), context.Background()
 	as := func(s runtime.Shape) (runtime.Plan, error) { return m.PlanAs(ctx, 64, s, 0) }
 	f.Add([]byte(`{"Disk":{"Rate":1e9,"Check":1e9,"Peak":0,"Latency":100,"Burst":5},"Drag":0.1,"Embed":{"call":1e-6,"row":1e-6,"more":0},"Classes":{"c0":{"body":{"call":1e-5,"row":1e-6,"more":1e-9}}}}`), uint8(0))
 	f.Add([]byte(`{"Disk":{"Rate":1,"Check":1,"Peak":1,"Latency":99999999999999,"Burst":99999999999999},"Drag":99999,"Embed":{"call":99999,"row":99999,"more":99999},"Classes":{"c0":{"body":{"call":99999,"row":99999,"more":99999},"group":{"call":99999,"row":99999,"more":99999}}}}`), uint8(3))
@@ -29,8 +29,8 @@ func FuzzLoad(f *testing.F) {
 		if _, err := x.Save(); err != nil {
 			return
 		}
-		p := p
-		if p.Profile, p.Schedule = planner.Load("k"), pager.Schedule(schedule%5); p.Profile == nil {
+		p := planner.Planner{Profile: planner.Load("k"), Package: of, Schedule: pager.Schedule(schedule % 5)}
+		if p.Profile == nil {
 			return
 		}
 		best, err := p.Pick(as)

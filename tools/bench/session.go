@@ -116,7 +116,7 @@ func (s *session) test(ctx context.Context, n int) (r *Result, err error) {
 		}
 	}
 	if w := t.work; w.Dropped > 0 {
-		s.note("%s: %d of %d rows of experts were dropped, as the calibration says: the model would take longer", r.Name(), w.Dropped, w.Rows+w.Dropped)
+		s.note("%s: %d of %d rows of experts were dropped, as the calibration says: the model's own run would take longer", r.Name(), w.Dropped, w.Rows+w.Dropped)
 	}
 	return r, nil
 }

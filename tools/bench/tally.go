@@ -16,7 +16,7 @@ type tally struct {
 	*Result
 	apart resident
 	costs *collector  // of all repetitions
-	work  passes.Work // of the last, on a device
+	work  passes.Work // of a repetition on a device, the same in each
 
 	read, compute, wait, bytes, wasted, bubble float64 // sums
 	joules                                     float64
@@ -26,7 +26,7 @@ type tally struct {
 func (t *tally) add(res *runtime.Result, used energy.Reading, busy map[string]time.Duration, apart apartTimes) {
 	s := res.Stats
 	t.planned(res.Plan)
-	t.work = runtime.Total(s.Work) // the same in each repetition
+	t.work = runtime.Total(s.Work)
 	t.SamplesNS = append(t.SamplesNS, s.Total.Nanoseconds())
 	t.SamplesTS = append(t.SamplesTS, float64(t.Prompt)/s.Total.Seconds())
 	t.read += float64(s.Busy)

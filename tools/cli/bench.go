@@ -128,7 +128,7 @@ func (a *App) bench(ctx context.Context, f benchFlags) (err error) {
 		return each(out, func(p bench.Printer) error { return p.Print(r) })
 	})
 	if len(o.Packages) == 1 {
-		err = named(err, o.Packages[0])
+		err = withFolder(err, o.Packages[0])
 	}
 	if err == nil || len(results) > 0 {
 		err = errors.Join(err, each(out, bench.Printer.Close))

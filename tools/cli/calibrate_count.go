@@ -26,7 +26,7 @@ func (a *App) countRoutes(ctx context.Context, dir string, f calibrateFlags, c *
 		return 0, err
 	}
 	c.Watch(&o)
-	m, err := runtime.Open(ctx, dir, o)
+	m, err := opened(ctx, dir, o)
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +157,7 @@ func (a *App) measureLaunches(ctx context.Context, dir string, f calibrateFlags,
 	cost := passes.Cost{Launch: 1, Row: 1 / float64(f.batch)}
 	o.Once = true // one batch
 	o.Device, o.Events = b.With(tiers, static.Policy{Cost: cost, Report: t.Report}), t.Event
-	m, err := runtime.Open(ctx, dir, o)
+	m, err := opened(ctx, dir, o)
 	if err != nil {
 		return err
 	}

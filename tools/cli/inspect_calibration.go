@@ -31,7 +31,7 @@ func calibrationOf(dir string) *calibrationInfo {
 	case c == nil:
 		return nil
 	}
-	x := &calibrationInfo{calibrate.Name, "", c.Tokens, c.Batch, c.Batches, c.Interrupted, 0, 0, []int{}, c.Choice, c.CostFrom}
+	x := &calibrationInfo{File: calibrate.Name, Tokens: c.Tokens, Batch: c.Batch, Batches: c.Batches, Interrupted: c.Interrupted, Half: []int{}, Choice: c.Choice, CostFrom: c.CostFrom}
 	for _, l := range c.Layers {
 		x.Experts += len(l.Counts)
 		x.Reached += len(l.Counts) - len(l.Unreached)

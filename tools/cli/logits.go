@@ -19,7 +19,7 @@ func (o *output) logitsRoom(b runtime.Batch, vocab int) error {
 			n++
 		}
 	}
-	return o.room("output", 4*n*int64(vocab))
+	return o.room(4 * n * int64(vocab))
 }
 
 // write writes logits f32 [N,V] and offsets i32 [B+1], and puts the file in its place.

@@ -62,11 +62,17 @@ func (a *App) open(ctx context.Context, dir string, f runFlags) (*runtime.Model,
 		return nil, err
 	}
 	f.routing.use(dir, &o)
-	m, err := runtime.Open(ctx, dir, o)
+	m, err := opened(ctx, dir, o)
 	if err == nil {
 		a.noteUnused(dir, m.Unused(), m.Manifest().Artifacts, f.routing)
 	}
-	return m, named(err, dir)
+	return m, err
+}
+
+// opened is runtime.Open, with remedies in its errors that can be typed.
+func opened(ctx context.Context, dir string, o runtime.Options) (*runtime.Model, error) {
+	m, err := runtime.Open(ctx, dir, o)
+	return m, withFolder(err, dir)
 }
 
 // prepare prepares the process to run packages as the flags say.

@@ -108,21 +108,21 @@ func unwritten(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		do = "mkdir -p " + quoted(dir)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case layout.Full(err):
 		do = "make room there or " + do
 	}
 	return fmt.Errorf("--%s: no file can be written in the folder %s: %s: %w", flag, dir, do, err)
 }
 
 // room refuses what is larger than the space that is left.
-func (o *output) room(flag string, bytes int64) error {
+func (o *output) room(bytes int64) error {
 	if o == nil || o.path == "" {
 		return nil
 	}
 	dir := filepath.Dir(o.path)
 	free, err := layout.FreeSpace(dir)
 	if err == nil && bytes > free {
-		err = fmt.Errorf("--%s: %s are to be written and %s are free in %s: make room there or name another place", flag, formatSize(bytes), formatSize(free), dir)
+		err = fmt.Errorf("--output: %s are to be written and %s are free in %s: make room there or name another place", formatSize(bytes), formatSize(free), dir)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"estream/tools/calibrate"
 )
 
-// A subject is a package that is planned.
+// A subject is a package that is planned. Its predict closes the model.
 type subject struct {
 	planFlags
 	dir     string
@@ -62,13 +62,12 @@ func (a *App) subject(ctx context.Context, dir string, f planFlags, o runtime.Op
 // open opens the package with the profile that was kept of a key, if it was, or measures one. With an error the package is
 // closed, and returned if it was open.
 func (x *subject) open(ctx context.Context, key string, was *planner.Profile) (_ *subject, err error) {
-	o := x.options
-	sampler := planner.NewSampler(&o)
-	if x.apart() {
-		o = x.options
+	o, sampler := x.options, (*planner.Sampler)(nil)
+	if !x.apart() {
+		sampler = planner.NewSampler(&o)
 	}
-	if x.model, err = runtime.Open(ctx, x.dir, o); err != nil {
-		return nil, named(err, x.dir)
+	if x.model, err = opened(ctx, x.dir, o); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -84,7 +83,7 @@ func (x *subject) open(ctx context.Context, key string, was *planner.Profile) (_
 	if was != nil && !x.fresh {
 		return x, nil
 	}
-	if x.apart() {
+	if sampler == nil {
 		x.planner.Profile, err = planner.Measure(ctx, x.dir, key, x.options)
 	} else {
 		x.planner.Profile, err = sampler.Measure(ctx, x.model, key)

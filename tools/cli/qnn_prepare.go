@@ -74,7 +74,7 @@ func (a *App) prepareQNN(ctx context.Context, dir string, socs []string, asJSON 
 	}
 	made, err := prepare.Run(ctx, dir, backends, o)
 	if err != nil {
-		return named(err, dir)
+		return withFolder(err, dir)
 	}
 	if asJSON {
 		return a.printJSON(map[string]any{"package": dir, "artifacts": artifactsJSON(made)})
@@ -97,7 +97,7 @@ func (a *App) describeQNN(ctx context.Context, dir, to string, asJSON bool) erro
 	a.newRouting().use(dir, &run)
 	made, err := prepare.Describe(ctx, dir, to, run.Device, device.DLC, o)
 	if err != nil {
-		return named(err, dir)
+		return withFolder(err, dir)
 	}
 	if asJSON {
 		return a.printJSON(map[string]any{"package": dir, "graphs": made})

@@ -82,8 +82,8 @@ type remediedError struct {
 func (e remediedError) Error() string { return e.text }
 func (e remediedError) Unwrap() error { return e.error }
 
-// named puts a package's folder into the commands that an error has for PACKAGE.
-func named(err error, dir string) error {
+// withFolder puts a package's folder into the commands that an error has for PACKAGE.
+func withFolder(err error, dir string) error {
 	if err == nil || !strings.Contains(err.Error(), " PACKAGE ") {
 		return err
 	}

@@ -121,10 +121,10 @@ to make programs for it: estream prepare --soc v79 p`},
 
 // A command in an error has the package that it is for, as a shell wants it.
 func TestNamed(t *testing.T) {
-	require.NoError(t, named(nil, "p"))
-	require.Equal(t, io.EOF, named(io.EOF, "p"))
+	require.NoError(t, withFolder(nil, "p"))
+	require.Equal(t, io.EOF, withFolder(io.EOF, "p"))
 	err := fmt.Errorf("read-only: cp -R PACKAGE NEW && estream prepare NEW: %w", io.EOF)
-	require.EqualError(t, named(err, "p"), "read-only: cp -R p NEW && estream prepare NEW: EOF")
-	require.EqualError(t, named(err, "my p"), "read-only: cp -R 'my p' NEW && estream prepare NEW: EOF")
-	require.ErrorIs(t, named(err, "p"), io.EOF)
+	require.EqualError(t, withFolder(err, "p"), "read-only: cp -R p NEW && estream prepare NEW: EOF")
+	require.EqualError(t, withFolder(err, "my p"), "read-only: cp -R 'my p' NEW && estream prepare NEW: EOF")
+	require.ErrorIs(t, withFolder(err, "p"), io.EOF)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"estream/pager/layout"
 )
@@ -28,7 +27,7 @@ func (u *Unfinished) HowToGoOn() string {
 	}
 	do := "run the same command again to go on"
 	switch {
-	case errors.Is(u.Err, syscall.ENOSPC):
+	case layout.Full(u.Err):
 		do = "the disk is full: make room and run the same command again to go on"
 	case !errors.Is(u.Err, context.Canceled):
 		do = "mend the cause and run the same command again to go on"

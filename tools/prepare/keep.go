@@ -48,7 +48,7 @@ func update(ctx context.Context, opened *layout.Package, made []layout.Artifact,
 // unwritten adds the remedy to an error of a package's folder.
 func unwritten(err error) error {
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case layout.Full(err):
 		return fmt.Errorf("its disk is full: make room there: %w", err)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("its folder cannot be written to: cp -R PACKAGE NEW && estream prepare NEW: %w", err)

@@ -135,7 +135,7 @@ func (b *Backend) Validate(d *Desc) error {
 func (b *Backend) tooOld(d *Desc) error {
 	for _, n := range d.Nodes {
 		if !b.Core().serves(n.Since) {
-			return fmt.Errorf("graph %s: node %s (%s): it needs core API %v or a later minor version, and %s has %v: install a later QAIRT, as with tools/qnn-libs 2.7.0", d.Name, n.Name, n.Op, n.Since, b.path, b.Core())
+			return fmt.Errorf("graph %s: node %s (%s): it needs core API %v or a later minor version, and %s has %v: install a later QAIRT, as with tools/qnn-libs (--help lists which)", d.Name, n.Name, n.Op, n.Since, b.path, b.Core())
 		}
 	}
 	return nil

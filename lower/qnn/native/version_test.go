@@ -32,7 +32,7 @@ func TestOldForNode(t *testing.T) {
 	b := &Backend{Library: &Library{path: "libQnnHtp.so", table: &cInterface{core: Version{2, 33, 1}}}, handle: 1}
 	d := sample()
 	d.Nodes[1].Since = Version{Major: 2, Minor: 34}
-	const want = "graph sample: node sum (ReduceSum): it needs core API 2.34.0 or a later minor version, and libQnnHtp.so has 2.33.1: install a later QAIRT, as with tools/qnn-libs 2.7.0"
+	const want = "graph sample: node sum (ReduceSum): it needs core API 2.34.0 or a later minor version, and libQnnHtp.so has 2.33.1: install a later QAIRT, as with tools/qnn-libs (--help lists which)"
 	require.EqualError(t, b.Validate(d), want)
 	c := &Context{backend: b, handle: 1}
 	_, err := c.Build(d, GraphOptions{})

@@ -157,7 +157,7 @@ type Model struct {
 	program int64 // resident bytes of the process that are not the model's
 	opened  int64 // resident bytes of the process at their most, where opening the model's device made it so; 0: not so
 	last    Plan  // of the run before
-	planned int   // tokens of the PlanAs for which a device's part of program was found; 0: none since a Plan or Run
+	compare map[int]taken // on a device, of the first PlanAs of so many tokens
 	closed  bool
 }
 
@@ -171,7 +171,7 @@ func Open(ctx context.Context, dir string, opt Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{pkg: pkg, opt: opt, turn: make(chan struct{}, 1)}
+	m := &Model{pkg: pkg, opt: opt, turn: make(chan struct{}, 1), compare: map[int]taken{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())

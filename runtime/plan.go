@@ -33,6 +33,9 @@ type Plan struct {
 	device       int64 // bytes that graphs may take when they first run
 }
 
+// taken is the program's part of a plan, and what a device's graphs may take in it.
+type taken struct{ program, device int64 }
+
 // A Part is one use of memory.
 type Part struct {
 	Name  string
@@ -90,8 +93,8 @@ type Shape struct {
 
 // PlanAs returns how Run would run a batch of one prompt of so many tokens, logits
 // asked for the last, in a shape and a budget as given instead of those of Options.
-// The program's part is that of the plan before, on a device of plans of as many tokens,
-// so that plans compare. It plans nothing once ctx is done.
+// The program's part is that of the plan before, on a device of the first PlanAs of as many
+// tokens, so that plans compare. It plans nothing once ctx is done.
 func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return Plan{}, err
@@ -102,12 +105,16 @@ func (m *Model) PlanAs(ctx context.Context, tokens int, s Shape, memory int64) (
 	}
 	defer end()
 	p := Plan{Tokens: tokens, Sequences: 1, Rows: 1, collect: true}
-	if p.device, err = m.pending(ctx, tokens); err != nil {
-		return p, err
-	}
-	if m.program == 0 || m.device != nil && m.planned != tokens {
-		m.measureProgram()
-		m.planned = tokens
+	if first, ok := m.compare[tokens]; ok {
+		defer func(now int64) { m.program = now }(m.program)
+		m.program, p.device = first.program, first.device
+	} else if m.program == 0 || m.device != nil {
+		if err := m.ready(ctx, &p); err != nil {
+			return p, err
+		}
+		if m.device != nil {
+			m.compare[tokens] = taken{m.program, p.device}
+		}
 	}
 	return m.fit(p, s, memory)
 }
@@ -129,7 +136,6 @@ func (m *Model) PlanSure(ctx context.Context, tokens int, s Shape, memory int64)
 // back what garbage of runs before takes.
 func (m *Model) plan(ctx context.Context, tokens, seqs, rows int, collect bool) (Plan, error) {
 	p := Plan{Tokens: tokens, Sequences: seqs, Rows: rows, collect: collect}
-	m.planned = 0
 	if err := m.ready(ctx, &p); err != nil {
 		return p, err
 	}

@@ -210,7 +210,7 @@ func (p *Planner) mappable(plans []runtime.Plan) ([]runtime.Plan, error) {
 		return p.Limit > 0 && n > p.Limit
 	})
 	if len(plans) == 0 {
-		return nil, fmt.Errorf("the least that works has %d bytes of arena and pins, %d allowed: allow more, or give less memory: %w", least, p.Limit, ErrLimit)
+		return nil, fmt.Errorf("the least that works maps %d bytes of arena and pins, %d allowed: allow as many, or, where a budget is given, give less: %w", least, p.Limit, ErrLimit)
 	}
 	return plans, nil
 }

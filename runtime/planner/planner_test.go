@@ -190,7 +190,7 @@ func TestPick(t *testing.T) {
 	p.Limit = 1
 	_, err = p.Pick(within(1 << 40))
 	require.ErrorIs(t, err, planner.ErrLimit)
-	require.EqualError(t, err, "the least that works has 3145728 bytes of arena and pins, 1 allowed: allow more, or give less memory: more than a session of the accelerator can map")
+	require.EqualError(t, err, "the least that works maps 3145728 bytes of arena and pins, 1 allowed: allow as many, or, where a budget is given, give less: more than a session of the accelerator can map")
 
 	p.Limit, p.Profile.Classes = 0, nil
 	_, err = p.Pick(within(1 << 40))

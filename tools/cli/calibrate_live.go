@@ -25,9 +25,13 @@ func (r *routing) use(dir string, o *runtime.Options) {
 	if c == nil && err == nil {
 		return
 	}
+	module, _, bad := r.app.stored(dir)
+	if bad != nil {
+		return // of which opening the package tells
+	}
 	var w *calibrate.Watch
 	if err == nil {
-		w, err = r.watchOf(dir, c)
+		w, err = calibrate.NewWatch(c, module)
 	}
 	if err != nil {
 		r.app.note("note: the calibration is not used: %v", err)
@@ -44,14 +48,6 @@ func (r *routing) use(dir string, o *runtime.Options) {
 		p.Host = o.Host
 	}
 	o.Device = b.With(c.Choice.Tiers(b.Tiers()), p)
-}
-
-func (r *routing) watchOf(dir string, c *calibrate.Calibration) (*calibrate.Watch, error) {
-	module, _, err := r.app.stored(dir)
-	if err != nil {
-		return nil, err
-	}
-	return calibrate.NewWatch(c, module)
 }
 
 // calibrated reports whether the package's calibration is used.

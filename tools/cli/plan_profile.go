@@ -75,8 +75,11 @@ func (x *subject) open(ctx context.Context, key string, was *planner.Profile) (_
 		}
 	}()
 	x.planner = &planner.Planner{Profile: was, Package: planner.Describe(x.model), Schedule: o.Schedule, Limit: x.limitBytes}
-	for _, n := range x.asked {
-		if err := x.fits(ctx, n); err != nil {
+	for i, n := range x.asked {
+		switch err := x.fits(ctx, n); {
+		case err != nil && i > 0:
+			return x, fmt.Errorf("%d tokens: %w; what was asked for before fits", n, err)
+		case err != nil:
 			return x, fmt.Errorf("%d tokens: %w", n, err)
 		}
 	}

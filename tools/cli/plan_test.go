@@ -143,7 +143,7 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--session-limit", "many"}, 2, `estream: bad size "many"`},
 		{[]string{"--memory", "1MiB"}, 1, "of which a run reads up to "},
 		{[]string{"--plot", "p.png"}, 2, "--plot p.png: name a file that ends in .svg or .html"},
-		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: allow more, or give less memory: more than a session of the accelerator can map"},
+		{[]string{"--session-limit", "1KiB"}, 1, "1024 allowed: allow as many, or, where a budget is given, give less: more than a session of the accelerator can map"},
 		{[]string{"--plot", filepath.Join(dir, "p.svg")}, 2, "lies in the package"},
 	} {
 		r := run(append(append([]string{"plan"}, c.args...), dir)...)

@@ -121,7 +121,7 @@ func (a *App) traceRun(ctx context.Context, f traceFlags, args []string) error {
 
 // traced runs a prompt for what its hooks are told.
 func (a *App) traced(ctx context.Context, f runFlags, args []string) error {
-	f.once = true
+	f.routing, f.once = a.newRouting(), true
 	m, err := a.open(ctx, args[0], f)
 	if err != nil {
 		return err

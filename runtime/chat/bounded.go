@@ -79,12 +79,6 @@ func joined(s string, self *exec.Value, args *exec.VarArgs) (any, error) {
 	return method(s, self, args)
 }
 
-// trim is the filter of the method strip.
-func trim(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	text, _ := strip(strings.TrimFunc)(shown(in), in, args)
-	return exec.AsValue(text)
-}
-
 // replaced is the filter of the method replace.
 func replaced(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	text, err := replace(shown(in), in, args)

@@ -154,10 +154,7 @@ func Parse(name, text string, special map[string]string) (*Template, error) {
 
 // parse has gonja parse a rewritten text.
 func parse(name, text string, c *config.Config) (*exec.Template, error) {
-	loader, err := loaders.NewMemoryLoader(map[string]string{"/" + name: text})
-	if err != nil {
-		return nil, err
-	}
+	loader := loaders.MustNewMemoryLoader(map[string]string{"/" + name: text})
 	t, err := exec.NewTemplate("/"+name, c, loader, environment())
 	return t, told(err)
 }

@@ -9,32 +9,39 @@ import (
 
 var talk = []Message{{"system", `be "brief"`}, {"user", " hi\n"}, {"assistant", "<a>b</a>yes"}, {"user", "bye"}}
 
+// renders renders each of the templates of talk, and compares with what is wanted.
+func renders(t *testing.T, wanted map[string]string) {
+	t.Helper()
+	for text, want := range wanted {
+		tmpl, err := Parse("t", text, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
+		require.NoError(t, err, text)
+		got, err := tmpl.Render(talk, true)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+}
+
 // TestRender has what the templates of the families use; the wanted texts are
 // those of Jinja 3 with the options that transformers sets.
 func TestRender(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"turns", "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[' + m['content'] | trim + ']' }}{% elif m.role == 'assistant' %}{{ ' ' + m.content + eos_token }}{% endif %}{% endfor %}", "<s>[hi] <a>b</a>yes</s>[bye]"},
-		{"namespace", "{%- set ns = namespace(open=true, last=0) %}{%- for m in messages[::-1] %}{%- set i = (messages|length - 1) - loop.index0 %}{%- if ns.open and m.role == 'user' and m.content is string and not(m.content.startswith('<')) %}{%- set ns.open = false %}{%- set ns.last = i %}{%- endif %}{%- endfor %}{{ ns.last }}", "3"},
-		{"strings", "{% for m in messages %}{% if '</a>' in m.content %}{{ m.content.split('</a>')[-1].lstrip('\\n') }}{% endif %}{% endfor %}{{ messages[1].content.strip() }}{{ messages[0].content[:2] }}", "yeshibe"},
-		{"loop", "{% for m in messages %}{{ loop.first }}{{ loop.index }}{% if loop.previtem is defined %}p{% endif %}{% if loop.last %}!{% endif %}{% endfor %}", "True1False2pFalse3pFalse4p!"},
-		{"slices", "{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set sys = messages[0]['content'] %}{% else %}{% set rest = messages %}{% endif %}{{ rest|length }} {{ sys }}", `3 be "brief"`},
-		{"macro", "{% macro f(x, y=2) %}<{{ x }}{{ y }}>{% endmacro %}{{ f(1) }}{{ f(1, y=3) }}", "<12><13>"},
-		{"undefined", "{% if tools is defined and tools %}t{% else %}n{% endif %}{{ messages[0].get('name', 'none') }}", "nnone"},
-		{"blocks", "  {% if true %}\n  a\n    {% endif %}\nb\n", "  a\nb"},
-		{"json", "{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}", `{"role": "system", "content": "be \"brief\""}` + "{\n \"a\": \"<:,\\\"\"\n}"},
-		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% endif %}{% endfor %}", "<a>b</a>yes"},
-		{"break", "{% for i in range(2, 9, 3) %}{% if i == 8 %}{% break %}{% endif %}{{ i }}{% endfor %}", "25"},
-		{"conditional", "{{ 'a' + ('b' if messages else 'c') }}{{ ('x' if false) }}{{ [1 if true else 2, 3][0] }}{% set y = 'p' if false else 'q' if true else 'r' %}{{ y }}{{ dict(k='v' if true else 'w').k }}{{ 'é' if true }}", "ab1qvé"},
-		{"conditional parts", "{% for m in messages if m.role == 'user' %}{{ loop.index ~ ('!' if loop.last else ',') }}{% endfor %}{% if ('' if true else 'x') %}no{% elif (1 if messages else 0) %}yes{% endif %}{{ (messages[9].content.strip() if messages[9] is defined else '-') }}{{ ((1 if false else 2) if true else 3) }}{{ messages[1:2 if true else 3]|length }}{{ {'k': 'v' if true else 'w'}['k'] }}{{ '(if' if true else 'else)' }}", "1,2!yes-21v(if"},
-		{"splits", "{{ 'a,b,c'.split(',', 1)[1] }} {{ ' x  y '.split()|length }} {{ '1 2 3'.split(none, 1)[1] }} {{ 'a.b.c'.rsplit('.', maxsplit=1)[0] }} {{ ' z '.rstrip() }}|{{ 'xxyxx'.strip('x') }} {{ '\\n\\nq'.lstrip('\\n') }} {{ 'a-b'.replace('-', '+') }}{{ 'a b'.title() }}{{ 'ab'.startswith('a') }}{{ ['x','y']|join('-') }}{{ '-'.join(['x','y']) }}", "b,c 2 2 3 a.b  z|y q a+bA BTruex-yx-y"},
-		{"prompt", "{{ 'x' if add_generation_prompt else 'y' }}{{ 'a' ~ 1 }}", "xa1"},
-	} {
-		tmpl, err := Parse(c.name, c.text, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
-		require.NoError(t, err, c.name)
-		got, err := tmpl.Render(talk, true)
-		require.NoError(t, err, c.name)
-		require.Equal(t, c.want, got, c.name)
-	}
+	renders(t, map[string]string{
+		"{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[' + m['content'] | trim + ']' }}{% elif m.role == 'assistant' %}{{ ' ' + m.content + eos_token }}{% endif %}{% endfor %}":                                                                                                                     "<s>[hi] <a>b</a>yes</s>[bye]", // turns
+		"{%- set ns = namespace(open=true, last=0) %}{%- for m in messages[::-1] %}{%- set i = (messages|length - 1) - loop.index0 %}{%- if ns.open and m.role == 'user' and m.content is string and not(m.content.startswith('<')) %}{%- set ns.open = false %}{%- set ns.last = i %}{%- endif %}{%- endfor %}{{ ns.last }}": "3",                            // namespace
+		"{% for m in messages %}{% if '</a>' in m.content %}{{ m.content.split('</a>')[-1].lstrip('\\n') }}{% endif %}{% endfor %}{{ messages[1].content.strip() }}{{ messages[0].content[:2] }}":                                                                                                                             "yeshibe",                      // strings
+		"{% for m in messages %}{{ loop.first }}{{ loop.index }}{% if loop.previtem is defined %}p{% endif %}{% if loop.last %}!{% endif %}{% endfor %}":                                                                                                                                                                      "True1False2pFalse3pFalse4p!",  // loop
+		"{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set sys = messages[0]['content'] %}{% else %}{% set rest = messages %}{% endif %}{{ rest|length }} {{ sys }}":                                                                                                                                `3 be "brief"`,                 // slices
+		"{% macro f(x, y=2) %}<{{ x }}{{ y }}>{% endmacro %}{{ f(1) }}{{ f(1, y=3) }}":                                                   "<12><13>",                                                                    // macro
+		"{% if tools is defined and tools %}t{% else %}n{% endif %}{{ messages[0].get('name', 'none') }}":                                "nnone",                                                                       // undefined
+		"  {% if true %}\n  a\n    {% endif %}\nb\n":                                                                                     "  a\nb",                                                                      // blocks
+		"{{ messages[0] | tojson }}{{ {'a': '<:,\"'} | tojson(indent=1) }}":                                                              `{"role": "system", "content": "be \"brief\""}` + "{\n \"a\": \"<:,\\\"\"\n}", // json
+		"{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% endif %}{% endfor %}": "<a>b</a>yes",                                                                 // generation
+		"{% for i in range(2, 9, 3) %}{% if i == 8 %}{% break %}{% endif %}{{ i }}{% endfor %}":                                          "25",                                                                          // break
+		"{{ 'a' + ('b' if messages else 'c') }}{{ ('x' if false) }}{{ [1 if true else 2, 3][0] }}{% set y = 'p' if false else 'q' if true else 'r' %}{{ y }}{{ dict(k='v' if true else 'w').k }}{{ 'é' if true }}":                                                                                                                                                                                                            "ab1qvé",                                // conditional
+		"{% for m in messages if m.role == 'user' %}{{ loop.index ~ ('!' if loop.last else ',') }}{% endfor %}{% if ('' if true else 'x') %}no{% elif (1 if messages else 0) %}yes{% endif %}{{ (messages[9].content.strip() if messages[9] is defined else '-') }}{{ ((1 if false else 2) if true else 3) }}{{ messages[1:2 if true else 3]|length }}{{ {'k': 'v' if true else 'w'}['k'] }}{{ '(if' if true else 'else)' }}": "1,2!yes-21v(if",                        // conditional parts
+		"{{ 'a,b,c'.split(',', 1)[1] }} {{ ' x  y '.split()|length }} {{ '1 2 3'.split(none, 1)[1] }} {{ 'a.b.c'.rsplit('.', maxsplit=1)[0] }} {{ ' z '.rstrip() }}|{{ 'xxyxx'.strip('x') }} {{ '\\n\\nq'.lstrip('\\n') }} {{ 'a-b'.replace('-', '+') }}{{ 'a b'.title() }}{{ 'ab'.startswith('a') }}{{ ['x','y']|join('-') }}{{ '-'.join(['x','y']) }}":                                                                      "b,c 2 2 3 a.b  z|y q a+bA BTruex-yx-y", // splits
+		"{{ 'x' if add_generation_prompt else 'y' }}{{ 'a' ~ 1 }}": "xa1", // prompt
+		"{{ strftime_now('%%') }}":                                 "%",
+	})
 }
 
 func TestOpen(t *testing.T) {
@@ -59,7 +66,9 @@ func TestRefused(t *testing.T) {
 		_, err := Open([]byte(none), nil)
 		require.ErrorIs(t, err, ErrNone, none)
 	}
-	_, err := Open([]byte(`{"chat_template": 3}`), nil)
+	_, err := Open(nil, nil)
+	require.ErrorIs(t, err, ErrNone)
+	_, err = Open([]byte(`{"chat_template": 3}`), nil)
 	require.EqualError(t, err, "tokenizer_config.json: chat_template is neither text nor a list of name and template")
 	_, err = Open([]byte(`{"chat_template": "{% for %}"}`), nil)
 	require.ErrorContains(t, err, "chat_template: ")

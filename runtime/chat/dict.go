@@ -1,12 +1,10 @@
 package chat
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
@@ -175,16 +173,4 @@ func dictSort(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value
 		return order
 	})
 	return exec.AsValue(tuples(list))
-}
-
-// compare orders two texts or two numbers.
-func compare(x, y *exec.Value, sensitive bool) (order int, comparable bool) {
-	if m, n := number(x), number(y); m != nil && n != nil {
-		return cmp.Compare(m.Float(), n.Float()), true
-	}
-	a, b := x.String(), y.String()
-	if !sensitive {
-		a, b = strings.ToLower(a), strings.ToLower(b)
-	}
-	return strings.Compare(a, b), x.IsString() && y.IsString()
 }

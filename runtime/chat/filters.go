@@ -16,9 +16,33 @@ import (
 // gonja, and gonja's that answer as Jinja's do. There are no others.
 func filters() *exec.FilterSet {
 	set := map[string]exec.FilterFunction{
-		"plus": plus, "minus": minus, "times": times, "divided": divided, "floored": floored, "modulo": modulo,
-		"power": power, "joint": joint, "holds": holds, "string": asText, "negated": negated, loopedName: looped, pairsName: loopedPairs, "center": center, "dictsort": dictSort, "format": percent,
-		"indent": indent, "items": items, "join": join, "replace": replaced, "reverse": reverse, "round": round, "sum": sum, "title": title, "tojson": toJSON, "trim": trim,
+		"plus":     plus,
+		"minus":    minus,
+		"times":    times,
+		"divided":  divided,
+		"floored":  floored,
+		"modulo":   modulo,
+		"power":    power,
+		"joint":    joint,
+		"holds":    holds,
+		"negated":  negated,
+		"string":   asText,
+		loopedName: looped,
+		pairsName:  loopedPairs,
+
+		"center":   center,
+		"dictsort": dictSort,
+		"format":   percent,
+		"indent":   indent,
+		"items":    items,
+		"join":     join,
+		"replace":  replaced,
+		"reverse":  reverse,
+		"round":    round,
+		"sum":      sum,
+		"title":    title,
+		"tojson":   toJSON,
+		"trim":     trim,
 	}
 	for _, of := range []struct {
 		wrap  func(exec.FilterFunction) exec.FilterFunction
@@ -55,6 +79,12 @@ func title(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 		_, n := utf8.DecodeRuneInString(s)
 		return strings.ToUpper(s[:n]) + strings.ToLower(s[n:])
 	}))
+}
+
+// trim is the filter of the method strip.
+func trim(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	text, _ := strip(strings.TrimFunc)(shown(in), in, args)
+	return exec.AsValue(text)
 }
 
 func unchanged(filter exec.FilterFunction) exec.FilterFunction { return filter }

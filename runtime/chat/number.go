@@ -169,10 +169,7 @@ func round(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	case precision == nil:
 		return exec.AsValue(math.RoundToEven(n.Float()))
 	}
-	x, err := strconv.ParseFloat(strconv.FormatFloat(in.Float(), 'f', precision.Integer(), 64), 64)
-	if err != nil {
-		return refused(e, err)
-	}
+	x, _ := strconv.ParseFloat(strconv.FormatFloat(in.Float(), 'f', precision.Integer(), 64), 64)
 	return exec.AsValue(x)
 }
 

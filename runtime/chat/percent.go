@@ -50,8 +50,6 @@ func formatted(e *exec.Evaluator, format string, values []*exec.Value) *exec.Val
 		v := values[used]
 		used++
 		switch {
-		case v.IsError():
-			return v
 		case verb == "s":
 			b.WriteString(shown(v))
 		case v.IsNumber():

@@ -2,10 +2,8 @@ package chat
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
-	"unicode"
 
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
@@ -45,34 +43,6 @@ func repr(v *exec.Value) string {
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	return v.String()
-}
-
-// quote writes a text as a literal of Python.
-func quote(text string) string {
-	mark := '\''
-	if strings.Contains(text, "'") && !strings.Contains(text, `"`) {
-		mark = '"'
-	}
-	var b strings.Builder
-	b.WriteRune(mark)
-	for _, c := range text {
-		switch i := strings.IndexRune("\n\r\t", c); {
-		case i >= 0:
-			b.WriteString(`\` + "nrt"[i:i+1])
-		case c == mark || c == '\\':
-			b.WriteString(`\` + string(c))
-		case unicode.IsPrint(c):
-			b.WriteRune(c)
-		case c < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		case c < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, c)
-		}
-	}
-	b.WriteRune(mark)
-	return b.String()
 }
 
 // asText is the filter of shown, of what is not too long.

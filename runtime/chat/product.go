@@ -39,26 +39,30 @@ func (r *rewriter) product(at, i, j int) string {
 
 func (r *rewriter) power(at, i, j int) string { return r.fold(at, i, j, r.groups, tokens.Power) }
 
+// arithmetic are the operators that filters stand for.
+var arithmetic = map[tokens.Type]string{
+	tokens.Addition: "plus", tokens.Subtraction: "minus", tokens.Tilde: "joint", tokens.Multiply: "times",
+	tokens.Division: "divided", tokens.FloorDivision: "floored", tokens.Modulo: "modulo", tokens.Power: "power",
+}
+
 // fold rewrites operands between operators of a kind, the first two first.
 func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operators ...tokens.Type) string {
-	out, left, begin := "", (*tokens.Token)(nil), i
+	out, left, begin := "", -1, i
 	join := func(k int) {
 		x := operand(at, begin, k)
-		name := map[tokens.Type]string{tokens.Addition: "plus", tokens.Subtraction: "minus", tokens.Tilde: "joint", tokens.Multiply: "times",
-			tokens.Division: "divided", tokens.FloorDivision: "floored", tokens.Modulo: "modulo", tokens.Power: "power"}
-		switch {
-		case left == nil:
+		if left < 0 {
 			out = x
-		case name[left.Type] == "" || strings.TrimSpace(out) == "" || strings.TrimSpace(x) == "":
-			out += left.Val + x
-		default:
-			out = " (" + out + ")|" + name[left.Type] + "(" + x + ") "
+			return
 		}
+		if strings.TrimSpace(x) == "" {
+			r.refuse(left, lacking) // else gonja counts with what is undefined
+		}
+		out = " (" + out + ")|" + arithmetic[r.toks[left].Type] + "(" + x + ") "
 	}
 	for k := i; k < j; k = r.next(k, j) {
 		if slices.Contains(operators, r.toks[k].Type) && k > begin && r.ends(k-1) { // else it is a sign
 			join(k)
-			at, left, begin = r.end(k), r.toks[k], k+1
+			at, left, begin = r.end(k), k, k+1
 		}
 	}
 	join(j)
@@ -84,7 +88,7 @@ func (r *rewriter) separates(k int) bool {
 // texts next to each other are one.
 func (r *rewriter) adjacent(k int) bool {
 	switch {
-	case r.toks[k-1].Type == tokens.Is || k > 1 && r.toks[k-2].Type == tokens.Is || k > 2 && r.toks[k-2].Type == tokens.Not && r.toks[k-3].Type == tokens.Is:
+	case r.named(k) || k > 1 && r.named(k-1):
 		return r.keyword(k) // else it is of a test
 	case r.keyword(k - 1):
 		return true

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,4 +49,32 @@ func escaped(escape string) (string, error) {
 		return "", fmt.Errorf(`\%s is no character`, escape)
 	}
 	return string(rune(n)), nil
+}
+
+// quote writes a text as a literal of Python.
+func quote(text string) string {
+	mark := '\''
+	if strings.Contains(text, "'") && !strings.Contains(text, `"`) {
+		mark = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(mark)
+	for _, c := range text {
+		switch i := strings.IndexRune("\n\r\t", c); {
+		case i >= 0:
+			b.WriteString(`\` + "nrt"[i:i+1])
+		case c == mark || c == '\\':
+			b.WriteString(`\` + string(c))
+		case unicode.IsPrint(c):
+			b.WriteRune(c)
+		case c < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		case c < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, c)
+		}
+	}
+	b.WriteRune(mark)
+	return b.String()
 }

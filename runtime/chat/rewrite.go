@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,32 +28,32 @@ func rewrite(text string, c *config.Config) (string, error) {
 		r.toks = append(r.toks, s.Next())
 	}
 	for i, t := range r.toks {
-		var end int
 		switch t.Type {
 		case tokens.VariableBegin:
-			end = r.until(i, tokens.VariableEnd)
-			r.replace(i+1, end, r.printed)
+			r.replace(i+1, r.until(i, tokens.VariableEnd), r.printed)
 		case tokens.BlockBegin:
-			end = r.until(i, tokens.BlockEnd)
-			begin := i + 2
-			if i+1 < end {
-				r.nest(i + 1)
+			if end := r.until(i, tokens.BlockEnd); i+1 < end {
+				r.block(i+1, end)
 			}
-			if i+1 < end && r.toks[i+1].Val == "for" {
-				begin = r.until(i, tokens.In) + 1
-			}
-			rewritten := r.products
-			if i+1 < end && r.toks[i+1].Val == "set" {
-				rewritten = r.list
-			}
-			if i+1 < end && r.toks[i+1].Val == "macro" {
-				r.defaults(i+2, end)
-			}
-			r.replace(begin, end, rewritten)
 		}
 	}
 	r.out.WriteString(text[r.done:])
 	return r.out.String(), r.err
+}
+
+// block rewrites the statement of tokens [i,j). That of set may be conditional; "if" and the "if" of for are their own.
+func (r *rewriter) block(i, j int) {
+	r.nest(i)
+	begin, rewritten := i+1, r.products
+	switch r.toks[i].Val {
+	case "for":
+		begin = r.until(i, tokens.In) + 1
+	case "set":
+		rewritten = r.list
+	case "macro":
+		r.defaults(begin, j)
+	}
+	r.replace(begin, j, rewritten)
 }
 
 // nest follows which statements are open at the name of one: what else does behind a loop that is
@@ -138,4 +139,14 @@ func (r *rewriter) end(i int) int {
 		return t.Pos + len(strings.TrimRight(r.text[t.Pos:r.toks[i+1].Pos], " \t\n"))
 	}
 	return t.Pos + len(t.Val)
+}
+
+// lacking is why an operator that lacks an operand is refused.
+const lacking = "an operator lacks an operand"
+
+// refuse keeps why what begins at token k is not known, if it is the first.
+func (r *rewriter) refuse(k int, why string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("line %d: %s", r.toks[k].Line, why)
+	}
 }

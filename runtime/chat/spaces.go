@@ -36,13 +36,13 @@ func spaced(text string) (string, error) {
 			break
 		}
 		tag := s.left[at[0]:at[1]]
-		s.data(s.left[:at[0]], tag, false)
+		s.data(s.left[:at[0]], tag)
 		switch raw := rawBegin.FindString(s.left); {
 		case raw != "":
 			s.close(raw)
 			if end := s.before(rawEnd); end != nil {
 				tag := s.left[end[0]:end[1]]
-				s.data(s.left[:end[0]], tagBegin.FindString(tag), true)
+				s.data(s.left[:end[0]], tagBegin.FindString(tag))
 				s.close(tag)
 			}
 		case tag[1] == '#':
@@ -88,7 +88,7 @@ func (s *spacer) pass(n int) {
 }
 
 // data passes what stands before a tag, of which the tag may strip a part; raw, it may hold tags.
-func (s *spacer) data(text, tag string, raw bool) {
+func (s *spacer) data(text, tag string) {
 	kept, line := text, strings.LastIndexByte(text, '\n')+1
 	switch {
 	case tag[2:] == "-":
@@ -96,7 +96,7 @@ func (s *spacer) data(text, tag string, raw bool) {
 	case tag[1] != '{' && tag[2:] != "+" && (line > 0 || s.starts) && strings.TrimLeftFunc(text[line:], isSpace) == "":
 		kept = text[:line]
 	}
-	if raw || strings.HasSuffix(kept, "{") { // of which what comes next may make a tag
+	if strings.Contains(kept, "{") { // of which what comes next may make a tag
 		s.out.WriteString("{% raw %}")
 		s.take(len(kept))
 		s.out.WriteString("{% endraw %}")

@@ -14,7 +14,7 @@ var (
 	// atLine is how gonja says where in a template it was, from the outermost statement inwards.
 	atLine = regexp.MustCompile(`at line (\d+): `)
 	// filterDump is how it says which filter.
-	filterDump = regexp.MustCompile(`unable to evaluate filter &\{<Token.*?\}: |invalid call to filter 'string': |filtered_expression\([^:\n]*\): `)
+	filterDump = regexp.MustCompile(`unable to evaluate filter &\{<Token.*?\}: |invalid call to filter '[^']*': |filtered_expression\([^:\n]*\): `)
 )
 
 // told is an error of gonja's about a template, without all its text and the places in its lines.

@@ -90,7 +90,7 @@ func compared(is func(order int) bool) test {
 	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
 		order, comparable := compare(v, args.First(), true)
 		if !comparable {
-			return false, fmt.Errorf("%.100q and %.100q cannot be compared", v.String(), args.First().String())
+			return false, fmt.Errorf("the chat template compares %.100q and %.100q: two numbers or texts are needed", v.String(), args.First().String())
 		}
 		return is(order), nil
 	}

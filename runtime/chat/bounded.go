@@ -21,7 +21,7 @@ func center(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	err := args.Take(exec.KeywordArgument("width", exec.AsValue(80), exec.IntArgument(&width)))
 	switch {
 	case err != nil:
-		return refused(e, fmt.Errorf("the chat template calls center: %w", err))
+		return exec.AsValue(err)
 	case width > maxRepeated || len(text) > maxRepeated-max(0, width):
 		return refused(e, tooLong("center"))
 	}
@@ -79,11 +79,17 @@ func joined(s string, self *exec.Value, args *exec.VarArgs) (any, error) {
 	return method(s, self, args)
 }
 
-// replaced is the filter of the method replace.
-func replaced(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	text, err := replace(shown(in), in, args)
+// replaced is the filter of the method replace, of what is printed.
+func replaced(_ *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	texts := &exec.VarArgs{KwArgs: map[string]*exec.Value{"count": argument(args, 2, "count")}}
+	for i, name := range []string{"old", "new"} {
+		if v := argument(args, i, name); v != nil {
+			texts.Args = append(texts.Args, exec.AsValue(shown(v)))
+		}
+	}
+	text, err := replace(shown(in), in, texts)
 	if err != nil {
-		return refused(e, fmt.Errorf("the chat template calls replace: %w", err))
+		return exec.AsValue(err)
 	}
 	return exec.AsValue(text)
 }

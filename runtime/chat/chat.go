@@ -7,10 +7,14 @@
 //
 // They print what Jinja of Python prints, or are refused by an error that names the line: spaced
 // trims, and rewrite makes over, what gonja has otherwise, from escapes to operators. Names given to dict()
-// and what a namespace holds are sorted. What is left of gonja: what filters such as map and select
+// and what a namespace holds are sorted. Refused, though Jinja knows them, are whole numbers beyond 2^53, names
+// that begin with two underscores, rounding to tens and more, startswith and endswith of a part, a format's values
+// by their names, dicts of more than 1024 keys, raw text that holds an endraw, and a number right before a word.
+//
+// What is left of gonja: what filters such as map and select
 // make is a list, and false if it is empty; a range and a slice of a tuple are lists, which may be equal to
-// tuples; a namespace prints as a dict; a text that is safe is as others; and some of what Python would
-// refuse passes, such as a number of what is undefined.
+// tuples; a namespace prints as a dict; a text that is safe is as others; sort takes what cannot be compared; and
+// some of what Python would refuse passes, such as a number of what is undefined.
 //
 // They are text from elsewhere, so what a template may do is bounded: it reaches no
 // file and no other template, and one that takes ten seconds, half a GiB of memory or

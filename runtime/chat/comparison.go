@@ -8,7 +8,7 @@ import (
 )
 
 // comparison rewrites tokens [i,j) of one comparison, whose text begins at a place: "a < b" becomes
-// "(a)|holds('<',b)".
+// "(a)|__holds('<',b)".
 func (r *rewriter) comparison(at, i, j int) string {
 	sign := r.compares(i, j)
 	if sign == j {
@@ -25,7 +25,7 @@ func (r *rewriter) comparison(at, i, j int) string {
 	if strings.TrimSpace(left) == "" || strings.TrimSpace(other) == "" {
 		r.refuse(sign, lacking) // else gonja compares what is undefined
 	}
-	return " ((" + left + ")|holds('" + operator + "'," + other + ")) "
+	return " ((" + left + ")|" + inner + "holds('" + operator + "'," + other + ")) "
 }
 
 // compares finds a sign of comparison outside brackets, or j; behind is it is a test.
@@ -77,6 +77,9 @@ func (r *rewriter) tested(at, i, j int) string {
 	if name >= j {
 		r.refuse(is, lacking)
 		return ""
+	}
+	if k := name + 1; k < j && r.toks[k].Type == tokens.LeftParenthesis && r.several(k+1, r.next(k, j)-1) {
+		r.refuse(k, "a test of several values is not known: a tuple needs brackets of its own")
 	}
 	return " (" + r.sum(at, i, is) + r.text[r.toks[is].Pos:r.end(name)] + " " + r.sum(r.end(name), name+1, j) + ") "
 }

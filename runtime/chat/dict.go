@@ -17,9 +17,9 @@ func (t tuple) String() string { return repr(exec.AsValue(t)) }
 // These are the names of what makes lists, tuples and dicts in a rewritten template: errors in those of
 // gonja are values, and keys given twice stand twice.
 const (
-	listName  = "__list__"
-	tupleName = "__tuple__"
-	dictName  = "__dict__"
+	listName  = inner + "list"
+	tupleName = inner + "tuple"
+	dictName  = inner + "dict"
 )
 
 func makeList(args *exec.VarArgs) exec.ValuesList { return args.Args }
@@ -28,14 +28,22 @@ func makeTuple(args *exec.VarArgs) tuple { return args.Args }
 
 func makeDict(args *exec.VarArgs) (*exec.Value, error) {
 	d := &exec.Dict{}
-	if len(args.Args)%2 != 0 || len(args.KwArgs) > 0 {
+	switch n := len(args.Args); {
+	case n%2 != 0 || len(args.KwArgs) > 0:
 		return nil, errors.New("a dict is of keys and values")
+	case n/2 > maxKeys:
+		return nil, manyKeys()
 	}
 	for i := 0; i < len(args.Args); i += 2 {
 		put(d, args.Args[i], args.Args[i+1])
 	}
 	return made(d), nil
 }
+
+// maxKeys bounds the keys of a dict, each of which is looked for among those before.
+const maxKeys = 1024
+
+func manyKeys() error { return fmt.Errorf("a dict of more than %d keys", maxKeys) }
 
 // put sets what stands for a key.
 func put(d *exec.Dict, key, value *exec.Value) {
@@ -92,6 +100,9 @@ func dict(args *exec.VarArgs) (*exec.Value, error) {
 	if len(args.Args) == 1 {
 		d.Pairs = pairs(args.First())
 	}
+	if len(d.Pairs)+len(args.KwArgs) > maxKeys {
+		return nil, manyKeys()
+	}
 	for _, name := range slices.Sorted(maps.Keys(args.KwArgs)) {
 		put(d, exec.AsValue(name), args.KwArgs[name])
 	}
@@ -137,7 +148,7 @@ func get(_ map[string]any, dict *exec.Value, args *exec.VarArgs) (any, error) {
 func items(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	switch err := args.Take(); {
 	case err != nil:
-		return refused(e, fmt.Errorf("the chat template calls items: %w", err))
+		return exec.AsValue(err)
 	case !in.IsNil() && !in.IsDict():
 		return refused(e, fmt.Errorf("the chat template takes items of %.100q, which is no dict", in.String()))
 	}
@@ -153,7 +164,7 @@ func dictSort(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value
 		exec.KeywordArgument("reverse", exec.AsValue(false), exec.BoolArgument(&reverse)))
 	switch {
 	case err != nil:
-		return refused(e, fmt.Errorf("the chat template calls dictsort: %w", err))
+		return exec.AsValue(err)
 	case !in.IsDict():
 		return refused(e, fmt.Errorf("the chat template takes dictsort of %.100q, which is no dict", in.String()))
 	}

@@ -18,8 +18,9 @@ const maxRange = 1 << 16
 // environment is gonja's with what transformers adds, or does otherwise.
 func environment() *exec.Environment {
 	globals := exec.EmptyContext().Update(builtins.GlobalFunctions)
-	globals.Set("lipsum", nil)
-	globals.Set("cycler", nil)
+	for _, name := range []string{"lipsum", "cycler", "_", "gettext", "ngettext"} {
+		globals.Set(name, nil)
+	}
 	globals.Set("strftime_now", strftimeNow)
 	globals.Set("range", numbers)
 	globals.Set("none", none)
@@ -36,7 +37,7 @@ func environment() *exec.Environment {
 
 func numbers(args *exec.VarArgs) ([]int, error) {
 	start, step, v := 0, 1, args.Args
-	if len(v) < 1 || len(v) > 3 {
+	if len(v) < 1 || len(v) > 3 || len(args.KwArgs) > 0 {
 		return nil, fmt.Errorf("range takes 1 to 3 numbers, got %d", len(v))
 	}
 	stop := v[0].Integer()

@@ -16,41 +16,45 @@ import (
 // gonja, and gonja's that answer as Jinja's do. There are no others.
 func filters() *exec.FilterSet {
 	set := map[string]exec.FilterFunction{
-		"plus":     plus,
-		"minus":    minus,
-		"times":    times,
-		"divided":  divided,
-		"floored":  floored,
-		"modulo":   modulo,
-		"power":    power,
-		"joint":    joint,
-		"holds":    holds,
-		"negated":  negated,
-		"string":   asText,
-		loopedName: looped,
-		pairsName:  loopedPairs,
+		inner + "plus":    plus,
+		inner + "minus":   minus,
+		inner + "times":   times,
+		inner + "divided": divided,
+		inner + "floored": floored,
+		inner + "modulo":  modulo,
+		inner + "power":   power,
+		inner + "joint":   joint,
+		inner + "holds":   holds,
+		inner + "negated": negated,
+		loopedName:        looped,
+		pairsName:         loopedPairs,
 
+		"abs":      absolute,
 		"center":   center,
 		"dictsort": dictSort,
 		"format":   percent,
 		"indent":   indent,
 		"items":    items,
-		"join":     join,
-		"replace":  replaced,
-		"reverse":  reverse,
-		"round":    round,
-		"sum":      sum,
-		"title":    title,
-		"tojson":   toJSON,
-		"trim":     trim,
+		"join":     taking(join, "d", "attribute"),
+		"replace":  taking(replaced, "old", "new", "count"),
+		"reverse":  taking(reverse),
+		"round":    taking(round, "precision", "method"),
+		"string":   taking(asText),
+		"sum":      taking(sum, "attribute", "start"),
+		"title":    taking(title),
+		"tojson":   taking(toJSON, "ensure_ascii", "indent", "separators", "sort_keys"),
+		"trim":     taking(trim, "chars"),
 	}
 	for _, of := range []struct {
 		wrap  func(exec.FilterFunction) exec.FilterFunction
 		names []string
 	}{
-		{unchanged, []string{"abs", "capitalize", "default", "d", "lower", "safe", "upper"}},
+		{unchanged, []string{"default", "d", "safe"}},
+		{ofText, []string{"capitalize", "lower", "upper"}},
 		{lettered, []string{"count", "length", "list", "sort", "unique"}},
-		{chosen, []string{"map", "reject", "rejectattr", "select", "selectattr"}},
+		{mapped, []string{"map"}},
+		{chosen(0, hasTest), []string{"reject", "select"}},
+		{chosen(1, hasTest), []string{"rejectattr", "selectattr"}},
 		{ofSome, []string{"first", "last", "max", "min"}},
 		{few, []string{"batch", "slice"}},
 		{counted, []string{"int", "float"}},
@@ -65,7 +69,11 @@ func filters() *exec.FilterSet {
 			if in.IsError() { // which gonja has filters see
 				return in
 			}
-			return filter(e, in, args)
+			out := filter(e, in, args)
+			if out.IsError() {
+				return refused(e, fmt.Errorf("the chat template calls %s: %w", name, out))
+			}
+			return out
 		}
 	}
 	return exec.NewFilterSet(set)
@@ -83,7 +91,10 @@ func title(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 
 // trim is the filter of the method strip.
 func trim(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-	text, _ := strip(strings.TrimFunc)(shown(in), in, args)
+	text, err := strip(strings.TrimFunc)(shown(in), in, args)
+	if err != nil {
+		return exec.AsValue(err)
+	}
 	return exec.AsValue(text)
 }
 
@@ -96,13 +107,10 @@ func lettered(filter exec.FilterFunction) exec.FilterFunction {
 	}
 }
 
-// chosen is a filter of the elements of what is a list, or is false.
-func chosen(filter exec.FilterFunction) exec.FilterFunction {
+// ofText is a filter of what is printed.
+func ofText(filter exec.FilterFunction) exec.FilterFunction {
 	return func(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
-		if !in.IsTrue() {
-			in = exec.AsValue([]any{})
-		}
-		return lettered(filter)(e, in, args)
+		return filter(e, exec.AsValue(shown(in)), args)
 	}
 }
 

@@ -55,6 +55,9 @@ func printed(self *exec.Value, args *exec.VarArgs, name, spec string) (string, e
 	case len(spec) > 6: // which may be more than a million wide
 		return "", errors.New("at most 6 characters may stand behind the colon")
 	}
+	if n := number(v); n != nil {
+		v = n
+	}
 	method, _ := builtins.Methods.Str.Get("format")
 	text, err := method("{:"+spec+"}", self, &exec.VarArgs{Args: []*exec.Value{v}})
 	return exec.AsValue(text).String(), err

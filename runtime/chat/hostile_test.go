@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,10 @@ import (
 // Templates that would run for ever, or take all memory, end in errors.
 func TestHostile(t *testing.T) {
 	deep, long := strings.Repeat("(", 1<<17), strings.Repeat("x", maxText+1)
+	var many strings.Builder
+	for i := range maxKeys + 1 {
+		fmt.Fprintf(&many, "a%d=1,", i)
+	}
 	for _, c := range []struct{ text, want string }{
 		{"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "more than 200 macros, loops and calls deep"},
 		{"{% macro f(x=f()) %}{% endmacro %}{{ f() }}", "more than 200 macros, loops and calls deep"},
@@ -88,7 +93,8 @@ func TestHostile(t *testing.T) {
 		{"{{ 5|sum(attribute='x') }}", `goes through "5", which is no list`},
 		{"{{ {'a': b=1} }}", "a dict is of keys and values"},
 		{"{{ messages[a=1] }}", "an index needs a value and a place"},
-		{"{{ __method__(1) }}", "a method needs a value and a name"},
+		{"{{ .5 }}", "an index needs a value and a place"},
+		{"{{ .x() }}", "a method needs a value and a name"},
 		{"{{ 5[0] }}", "Can't access an index on type int"},
 		{"{{ [1][1.5] }}", "an index is neither a text nor a whole number"},
 		{"{{ dict(1) }}", "dict takes one dict, and names"},
@@ -99,7 +105,7 @@ func TestHostile(t *testing.T) {
 		{"{{ [1]|tojson(indent=1.5) }}", "indent is neither a number nor a text"},
 		{"{{ [1]|tojson(separators=1) }}", "separators are not two texts"},
 		{"{{ {(1, 2): 3}|tojson }}", "a key is neither text nor number"},
-		{"{{ 'a'.split('') }}", "empty separator"},
+		{"{{ 'a'.split('') }}", "split needs a separator"},
 		{"{{ 'a'.rsplit('') }}", "rsplit needs a separator"},
 		{"{{ 'a'.count() }}", "count takes one text"},
 		{"{{ 'a'.find() }}", "find and rfind take one text"},
@@ -107,6 +113,41 @@ func TestHostile(t *testing.T) {
 		{"{{ 'a'|replace('b') }}", "replace needs two texts"},
 		{"{{ 'a'|round }}", `rounds "a", which is no number`},
 		{"{{ 1 is divisibleby 0 }}", `"1" is divided by "0"`},
+		{"{{ [1]|select('divisibleby', 0)|list }}", `"1" is divided by "0"`},
+		{"{{ 'a'|abs }}", `calls abs: "a" is no number`},
+		{"{{ 15|round(-1) }}", "a precision is a number from 0 to 20"},
+		{"{{ ['inf'|float]|tojson }}", "inf and nan are not known"},
+		{"{{ {" + strings.Repeat("1: 2, ", maxKeys+1) + "} }}", "a dict of more than 1024 keys"},
+		{"{{ dict({}, " + many.String() + "z=1) }}", "a dict of more than 1024 keys"},
+		{"{{ 'a'.strip(1) }}", "what is stripped is no text"},
+		{"{{ 'a'|trim(1) }}", "calls trim: what is stripped is no text"},
+		{"{{ 'a'.split(1) }}", "split needs a separator"},
+		{"{{ 'a'|replace('a', 'b', 'c') }}", "calls replace: replace needs a whole number of how often"},
+
+		// What there is not, and is given beside what there is.
+		{"{{ messages|map('nosuch')|list }}", `calls map: there is no "nosuch"`},
+		{"{% if [1]|map('nosuch')|list %}{% endif %}", `calls map: there is no "nosuch"`},
+		{"{{ [1]|map('__plus', 1)|list }}", `calls map: there is no "__plus"`},
+		{"{{ [1]|map|list }}", "calls map: a filter or an attribute is needed"},
+		{"{{ [1]|map(attribute='a', x=1)|list }}", `calls map: there is no argument "x"`},
+		{"{{ [1, 'a']|map('abs')|list }}", `calls abs: "a" is no number`},
+		{"{{ messages|reject('nosuch')|list }}", `calls reject: there is no "nosuch"`},
+		{"{{ messages|selectattr('role', 'nosuch')|list }}", `calls selectattr: there is no "nosuch"`},
+		{"{{ 5|plus(3) }}", "filter 'plus' not found"},
+		{"{{ 5|__plus(3) }}", `"__plus" begins with __, which is not known`},
+		{"{{ 'abc'.startswith('c', 2) }}", "2 arguments are too many: at most 1 are known"},
+		{"{{ 'a'.strip(1, 2, 3) }}", "3 arguments are too many"},
+		{"{{ 'a'.split(sap=',') }}", `there is no argument "sap"`},
+		{"{{ 'a'.split(',', sep=',') }}", `there is no argument "sep", or it is given twice`},
+		{"{{ 'a'.split(',', 1, 2) }}", "3 arguments are too many"},
+		{"{{ [1]|tojson(foo=1) }}", `calls tojson: there is no argument "foo"`},
+		{"{{ [1]|join(sep='-') }}", `calls join: there is no argument "sep"`},
+		{"{{ 'a'|title(1) }}", "calls title: 1 arguments are too many"},
+		{"{{ '%s'|format(1, a=2) }}", "calls format: values by their names are not known"},
+		{"{{ range(1, stop=2) }}", "range takes 1 to 3 numbers"},
+		{"{{ gettext('a') }}", "gettext"},
+		{"{{ 1 is even(3) }}", `tests "1": 1 arguments are too many`},
+		{"{{ 1 is eq }}", `tests "1" by what takes one argument`},
 		{"{{ nothing.at.all is odd }}", "Unable to evaluate nothing.at"},
 
 		// Nothing reaches another text, a file or the environment.
@@ -118,7 +159,7 @@ func TestHostile(t *testing.T) {
 		{"{% block a %}{{ self.a() }}{% endblock %}", "t: "},
 		{"{{ lipsum(100000000) }}", "lipsum"},
 		{"{{ open('/etc/hosts') }}", "open"},
-		{"{{ ''.__class__.__mro__ }}", "__mro__"},
+		{"{{ ''.__class__.__mro__ }}", `"__class__" begins with __`},
 	} {
 		tmpl, err := Parse("t", c.text, map[string]string{"bos_token": strings.Repeat("<s>", 1000)})
 		if err == nil {
@@ -197,6 +238,11 @@ func TestUnknown(t *testing.T) {
 		"{% if x %}\n{{ loop.depth }}{% endif %}": `t: line 2: loop.depth is not known`, "{{ {'a'} }}": `t: line 1: a dict needs a colon behind each key and a comma behind each value`, `{{ '\xz' }}`: `t: line 1: \x is no character`,
 		"{{ [1:2] }}": `t: line 1: a colon stands in a list`, "{{ 1\n+ }}": `t: line 2: an operator lacks an operand`, "{{ 1 not in }}": `t: line 1: an operator lacks an operand`, "{{ not in [1] }}": `t: line 1: an operator lacks an operand`,
 		"{% if x is %}{% endif %}": `t: line 1: an operator lacks an operand`, "{% if x is not %}{% endif %}": `t: line 1: an operator lacks an operand`,
+		"{{ 1--}}": `t: line 1: an operator lacks an operand`, "{{ 1 is in (1, 2) }}": `t: line 1: a test of several values is not known: a tuple needs brackets of its own`,
+		"\n{% raw %}{%- endraw x %}{% endraw %}": `t: line 2: raw text that holds an endraw is not known`, "{% raw x %}{% endraw %}": `t: line 1: raw is not known with words behind it`,
+		"{{ 9007199254740993 }}": `t: line 1: a number of more than 9007199254740992 is not known`, "{{ 0xffffffffffffffffff }}": `t: line 1: a number of more than 9007199254740992 is not known`,
+		"{{ 1j }}": `t: line 1: "1j }}" is no number`, "{{ 12abc }}": `t: line 1: "12abc }}" is no number`, "{{ 007 }}": `t: line 1: "007 }}" is no number`, "{{ 1. }}": `t: line 1: "1. }}" is no number`, "{{ \u0663 }}": "t: line 1: \"\u0663 }}\" is no number",
+		"{% set none = 1 %}": `t: line 1: none cannot be set`, "{% for a, True in [] %}{% endfor %}": `t: line 1: True cannot be set`, "{% with none = 1 %}{% endwith %}": `t: line 1: none cannot be set`, "{% macro f(none) %}{% endmacro %}": `t: line 1: none cannot be set`,
 		"{% macro f(a=1, b=2, c=b) %}{% endmacro %}":                                `t: line 1: a default that is of another parameter, b, is not known`,
 		"{% macro f(a,\nb=[1, a]) %}{% endmacro %}":                                 `t: line 2: a default that is of another parameter, a, is not known`,
 		"{% for x in y %}{% if x %}{% break %}{% endif %}\n{%- else %}{% endfor %}": `t: line 2: else of a loop with break is not known`, "a\n{% raw %}": `t: line 2: the template ends before what begins here`,
@@ -211,7 +257,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"{{ 'a' if b else c }}", "{% for x in y if (z if w else [v, {'u': t}]) %}{{ x }}{% endfor %}", "{% set a = f(b=1 if c) %}",
 		"{% macro f(x=1) %}{% call g() %}{% endcall %}{% endmacro %}", "{{ ( if }}", "{{ if", "{% set", "{% set a[0].b = c %}", "{{ 'é'[1:2 if a else 3] }}", "{{ ] if [ }}", "{%(%}{%)0", "{{ -a * b|f / c[d ** 2] is e 'x' * }}", "{%set\r,%}", "{{ not a + -b ~ 'c' 'd' - {}.e.0[1] // None }}", "{% set a, b = 1 %}{{ '{:>3}{a}'.format(1) }}", "{{{{{#}(}}", "{{{# }}}", "{{\na\nand\nb in[1]\n}}{% raw %}{{\n{% endraw %}",
-		"{ {{- 'a\\\\' -}} {#- b +#}\n {%- raw -%} {{ {%+ endraw +%}\n", "{{ a.b(c)[0].d(e=(f,)).g() not in (h is not none) }}", "{% if a %}{% for b in c %}{% break %}{% endfor %}{% endif %}",
+		"{ {{- 'a\\\\' -}} {#- b +#}\n {%- raw -%} {{ {%+ endraw +%}\n", "{{ a.b(c)[0].d(e=(f,)).g() not in (h is not none) }}", "{{--1}}{{ a|map('b', c)|select('in', [1.5e3])|list }}{{ 0x1F-}}{% raw %}{%- endraw x %}{% endraw %}", "{% if a %}{% for b in c %}{% break %}{% endfor %}{% endif %}",
 	} {
 		f.Add(text)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // itemName is the name of item in a rewritten template.
-const itemName = "__item__"
+const itemName = inner + "item"
 
 // item is x[i] of Jinja: a negative index counts from the end, and nothing is there beyond an end.
 func item(args *exec.VarArgs) (*exec.Value, error) {

@@ -3,6 +3,7 @@ package chat
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -21,13 +22,13 @@ type jsonText struct {
 }
 
 // toJSON is the filter of transformers.
-func toJSON(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+func toJSON(_ *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	t := jsonText{item: ", ", key: ": "}
 	if err := t.options(args); err != nil {
-		return refused(e, fmt.Errorf("the chat template calls tojson: %w", err))
+		return exec.AsValue(err)
 	}
 	if t.value(in, 0); t.err != nil {
-		return refused(e, fmt.Errorf("the chat template calls tojson: %w", t.err))
+		return exec.AsValue(t.err)
 	}
 	return exec.AsValue(t.String())
 }
@@ -82,6 +83,8 @@ func (t *jsonText) value(v *exec.Value, deep int) {
 		t.write(strings.ToLower(v.String()))
 	case v.IsString():
 		t.quoted(v.String())
+	case v.IsNumber() && math.IsInf(v.Float(), 0), v.IsNumber() && math.IsNaN(v.Float()):
+		t.err = errors.New("inf and nan are not known")
 	case v.IsNumber():
 		t.write(v.String())
 	case v.IsList():

@@ -46,8 +46,8 @@ func reverse(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 
 // loopedName and pairsName are the filters that the object of a loop goes through.
 const (
-	loopedName = "looped"
-	pairsName  = "looped_pairs"
+	loopedName = inner + "looped"
+	pairsName  = inner + "pairs"
 )
 
 // looped returns what a loop may go through.

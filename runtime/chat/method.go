@@ -9,7 +9,7 @@ import (
 )
 
 // methodName is the name of method in a rewritten template.
-const methodName = "__method__"
+const methodName = inner + "method"
 
 // method is x.name(...): gonja knows it of few expressions, and works them out twice.
 func method(e *exec.Evaluator, args *exec.VarArgs) (*exec.Value, error) {

@@ -13,10 +13,10 @@ import (
 // other defaults and counts otherwise.
 func stringMethods() *exec.MethodSet[string] {
 	set := map[string]exec.Method[string]{
-		"strip": strip(strings.TrimFunc), "lstrip": strip(strings.TrimLeftFunc), "rstrip": strip(strings.TrimRightFunc),
-		"split": split, "rsplit": rsplit, "replace": replace, "count": count,
-		"find": find(strings.Index), "rfind": find(strings.LastIndex), "format": format, "join": joined,
-		"startswith": affixed(strings.HasPrefix), "endswith": affixed(strings.HasSuffix),
+		"strip": given(strip(strings.TrimFunc), ""), "lstrip": given(strip(strings.TrimLeftFunc), ""), "rstrip": given(strip(strings.TrimRightFunc), ""),
+		"split": given(split, "sep", "maxsplit"), "rsplit": given(rsplit, "sep", "maxsplit"), "replace": given(replace, "", "", ""), "count": given(count, ""),
+		"find": given(find(strings.Index), ""), "rfind": given(find(strings.LastIndex), ""), "format": format, "join": joined,
+		"startswith": given(affixed(strings.HasPrefix), ""), "endswith": given(affixed(strings.HasSuffix), ""),
 	}
 	for _, name := range []string{"capitalize", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper",
 		"lower", "removeprefix", "removesuffix", "title", "upper"} {
@@ -31,7 +31,9 @@ func stringMethods() *exec.MethodSet[string] {
 func strip(trim func(s string, is func(rune) bool) string) exec.Method[string] {
 	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 		is := isSpace
-		if chars := argument(args, 0, "chars"); chars != nil {
+		if chars := argument(args, 0, "chars"); chars != nil && !chars.IsString() {
+			return nil, errors.New("what is stripped is no text")
+		} else if chars != nil {
 			is = func(r rune) bool { return strings.ContainsRune(chars.String(), r) }
 		}
 		return trim(s, is), nil
@@ -44,8 +46,8 @@ func split(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	if sep == nil {
 		return fields(s, most), nil
 	}
-	if sep.String() == "" {
-		return nil, errors.New("empty separator")
+	if !sep.IsString() || sep.String() == "" {
+		return nil, errors.New("split needs a separator")
 	}
 	if most < 0 {
 		return strings.Split(s, sep.String()), nil
@@ -59,7 +61,7 @@ func rsplit(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	if sep == nil && most < 0 {
 		return fields(s, most), nil
 	}
-	if sep == nil || sep.String() == "" {
+	if sep == nil || !sep.IsString() || sep.String() == "" {
 		return nil, errors.New("rsplit needs a separator")
 	}
 	parts := strings.Split(s, sep.String())
@@ -71,7 +73,7 @@ func rsplit(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 
 func count(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	sub := argument(args, 0, "sub")
-	if sub == nil || len(args.Args) > 1 {
+	if sub == nil || !sub.IsString() {
 		return nil, errors.New("count takes one text")
 	}
 	return strings.Count(s, sub.String()), nil
@@ -80,7 +82,7 @@ func count(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 // find finds a text: its first character's place, or -1.
 func find(index func(s, sub string) int) exec.Method[string] {
 	return func(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
-		if len(args.Args) != 1 || !args.First().IsString() || len(args.KwArgs) > 0 {
+		if !args.First().IsString() {
 			return nil, errors.New("find and rfind take one text")
 		}
 		i := index(s, args.First().String())
@@ -110,10 +112,12 @@ func affixed(has func(s, affix string) bool) exec.Method[string] {
 // replace replaces a text by another, everywhere or so often.
 func replace(s string, _ *exec.Value, args *exec.VarArgs) (any, error) {
 	before, after, most := argument(args, 0, "old"), argument(args, 1, "new"), -1
-	if before == nil || after == nil {
+	if before == nil || after == nil || !before.IsString() || !after.IsString() {
 		return nil, errors.New("replace needs two texts")
 	}
-	if n := argument(args, 2, "count"); n != nil {
+	if n := argument(args, 2, "count"); n != nil && !n.IsInteger() {
+		return nil, errors.New("replace needs a whole number of how often")
+	} else if n != nil {
 		most = n.Integer()
 	}
 	times := strings.Count(s, before.String())

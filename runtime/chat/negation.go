@@ -5,7 +5,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// negations rewrites an expression whose value may be printed: "not a" becomes "(a)|negated",
+// negations rewrites an expression whose value may be printed: "not a" becomes "(a)|__negated",
 // as gonja makes numbers of numbers.
 func (r *rewriter) negations(i, j int) string {
 	for _, junction := range []tokens.Type{tokens.Or, tokens.And} {
@@ -16,7 +16,7 @@ func (r *rewriter) negations(i, j int) string {
 		}
 	}
 	if i+1 < j && r.toks[i].Type == tokens.Not {
-		return " (" + r.negations(i+1, j) + ")|negated "
+		return " (" + r.negations(i+1, j) + ")|" + inner + "negated "
 	}
 	return r.products(i, j)
 }

@@ -151,10 +151,20 @@ func divmod(e *exec.Evaluator, x, y *exec.Value) (quotient, rest *exec.Value) {
 	return exec.AsValue(math.Round((x.Float() - r) / y.Float())), exec.AsValue(r)
 }
 
+// absolute is gonja's abs, of numbers.
+func absolute(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
+	n := number(in)
+	if n == nil {
+		return exec.AsValue(fmt.Errorf("%.100q is no number", in.String()))
+	}
+	filter, _ := builtins.Filters.Get("abs")
+	return filter(e, n, args)
+}
+
 // round is Jinja's: to the nearest, of two the even, unless a method says otherwise.
 func round(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	precision := argument(args, 0, "precision")
-	if argument(args, 1, "method") != nil || precision != nil && (precision.Integer() < 0 || precision.Integer() > 20) {
+	if method := argument(args, 1, "method"); method != nil && method.String() != "common" {
 		filter, _ := builtins.Filters.Get("round")
 		if in = filter(e, in, args); in.IsFloat() {
 			in = exec.AsValue(in.Float() + 0) // not -0
@@ -164,6 +174,8 @@ func round(e *exec.Evaluator, in *exec.Value, args *exec.VarArgs) *exec.Value {
 	switch n := number(in); {
 	case n == nil:
 		return refused(e, fmt.Errorf("the chat template rounds %.100q, which is no number", in.String()))
+	case precision != nil && (!precision.IsInteger() || precision.Integer() < 0 || precision.Integer() > 20):
+		return exec.AsValue(errors.New("a precision is a number from 0 to 20"))
 	case n.IsInteger():
 		return n
 	case precision == nil:

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ func modulo(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
 
 // percent is the filter format.
 func percent(e *exec.Evaluator, x *exec.Value, args *exec.VarArgs) *exec.Value {
+	if len(args.KwArgs) > 0 {
+		return exec.AsValue(errors.New("values by their names are not known"))
+	}
 	return formatted(e, x.String(), args.Args)
 }
 
@@ -52,8 +56,8 @@ func formatted(e *exec.Evaluator, format string, values []*exec.Value) *exec.Val
 		switch {
 		case verb == "s":
 			b.WriteString(shown(v))
-		case v.IsNumber():
-			b.WriteString(strconv.Itoa(v.Integer()))
+		case number(v) != nil:
+			b.WriteString(strconv.Itoa(number(v).Integer()))
 		default:
 			return refused(e, fmt.Errorf("the chat template has %.100q %% values: %%d needs a number", format))
 		}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 
@@ -35,6 +36,8 @@ func repr(v *exec.Value) string {
 			parts[0] += ","
 		}
 		return "(" + strings.Join(parts, ", ") + ")"
+	case v.IsFloat() && math.IsInf(v.Float(), 0), v.IsFloat() && math.IsNaN(v.Float()):
+		return strings.ToLower(strings.TrimPrefix(v.String(), "+"))
 	case v.IsDict():
 		var parts []string
 		for _, p := range pairs(v) {

@@ -7,7 +7,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// products rewrites expressions without conditions: "a * b" becomes "(a)|times(b)",
+// products rewrites expressions without conditions: "a * b" becomes "(a)|__times(b)",
 // and so with +, -, /, //, % and **.
 func (r *rewriter) products(i, j int) string {
 	var b strings.Builder
@@ -57,7 +57,7 @@ func (r *rewriter) fold(at, i, j int, operand func(at, i, j int) string, operato
 		if strings.TrimSpace(x) == "" {
 			r.refuse(left, lacking) // else gonja counts with what is undefined
 		}
-		out = " (" + out + ")|" + arithmetic[r.toks[left].Type] + "(" + x + ") "
+		out = " (" + out + ")|" + inner + arithmetic[r.toks[left].Type] + "(" + x + ") "
 	}
 	for k := i; k < j; k = r.next(k, j) {
 		if slices.Contains(operators, r.toks[k].Type) && k > begin && r.ends(k-1) { // else it is a sign

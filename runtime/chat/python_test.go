@@ -32,6 +32,10 @@ func TestAsPython(t *testing.T) {
 		"{{ 6.0 % -2 }} {{ -0.0 }} {{ 4.0 // -2 }} {{ (-0.4)|round }} {{ (-0.4)|round(0, 'ceil') }}": "-0.0 -0.0 -2.0 -0.0 0.0",
 		"{{ 2 - 0.5 }} {{ false + 1 }} {{ [{'n': 1}, {'n': 2}]|sum(attribute='n') }}":                "1.5 1 3",
 
+		"{{--1}}{%if -1%}y{%endif%}{{ 0x1F }} {{ 1_000 }} {{ 1.5e-3 }} {{ 1e+2 }} {{ [1, 2].1 }} {{ 9007199254740992 }}": "-1y31 1000 0.0015 100.0 2 9007199254740992",
+		"{{ '%d' % true }} {{ '{:d}'.format(true) }} {{ false|abs }} {{ -2.5|abs }} {{ 2.5|round(0, 'common') }}":        "1 1 0 2.5 2.0",
+		"{{ 'inf'|float }} {{ [-('inf'|float)] }} {{ 'nan'|float }}":                                                     "inf [-inf] nan",
+
 		// None and what is undefined.
 		"{{ none }}{{ None }}{{ true }}{{ false }}{{ undefined }}{{ [none, true] }}{{ none ~ 1 }}":                                    "NoneNoneTrueFalse[None, True]None1",
 		"{{ none is none }}{{ none == none }}{{ undefined == none }}{{ undefined is none }}{{ none is defined }}":                     "TrueTrueFalseFalseTrue",
@@ -47,6 +51,9 @@ func TestAsPython(t *testing.T) {
 		"{{ '%s-%d%%.'|format(none, 3) }}{{ 'aaa'|replace('a', 'b', 2) }}":                                                            "None-3%.bba",
 		"{{ 'a\\x0bb\\u2028c\\r\\nd\\re'|indent(1) }}":                                                                                "a\n b\n c\n d\n e",
 		"{{ 'aba'.count('a') }}{{ ' a b '.rsplit() }}{{ [1, 2, 3]|batch(2)|list }}{{ messages|join(' ', attribute='role') }}":         "2['a', 'b'][[1, 2], [3]]system user assistant user",
+
+		"{{ ['a\n']|upper }}{{ ['A\n']|lower }}{{ none|capitalize }}{{ true|upper }}{{ 'abc'|trim(chars='a') }}":                                            `['A\N']['a\n']NoneTRUEbc`,
+		"{{ 'a,b,c'.split(sep=',', maxsplit=1) }}{{ [1, 2]|join(d='-') }}{{ []|map('nosuch')|list }}{{ 'aba'|replace('a', 1, count=1) }}{{ _ is defined }}": "['a', 'b,c']1-2[]1baFalse",
 
 		// Literals, comparisons, tests and methods.
 		"{{ 'a\\\\' ~ '\\\\n' ~ \"\\'\\\"\" ~ '\\x41\\u00e9\\101\\d\\\n' }}{{ \"\\\\\" }}|{{ ['\\\\'|length, '\\r' == '\\x0d'] }}":                                                                                    `a\\n'"AéA\d\|[1, True]`,
@@ -69,6 +76,7 @@ func TestAsPython(t *testing.T) {
 		"x{{ 1 }}  {% if true %}\n y {%- endif %}\n  {#- c -#}  z {% if true -%}  \n a{% endif +%}\n b": "x1   yz a\n b",
 		" {%+ if true %} {% endif %}\n\n {# c #}\n d{ {{- 1 -}} } {{+2}}\n\n":                           "  \n d{1} 2\n",
 		"{% raw -%} {{ x }} {%- endraw %} \n {%+ raw %} a {% endraw +%}\n{ {#- #}{ x }}":                "{{ x }} \n  a \n{{ x }}",
-		"a\n  {% set x = 1 %}\n  {% generation %}\n  b\n  {% endgeneration %}\n":                        "a\n  b\n",
+		"{% raw %}{% endraw %}x": "x",
+		"a\n  {% set x = 1 %}\n  {% generation %}\n  b\n  {% endgeneration %}\n": "a\n  b\n",
 	})
 }

@@ -20,6 +20,9 @@ type rewriter struct {
 	err  error
 }
 
+// inner begins the names of what a rewritten template calls, which none may say itself.
+const inner = "__"
+
 // rewrite returns a spaced template without conditional expressions, and without operators,
 // indexes, methods and literals that gonja has otherwise.
 func rewrite(text string, c *config.Config) (string, error) {
@@ -48,8 +51,12 @@ func (r *rewriter) block(i, j int) {
 	switch r.toks[i].Val {
 	case "for":
 		begin = r.until(i, tokens.In) + 1
+		r.names(i+1, begin)
 	case "set":
 		rewritten = r.list
+		r.names(i+1, i+2)
+	case "with":
+		r.names(i+1, i+2)
 	case "macro":
 		r.defaults(begin, j)
 	}
@@ -79,6 +86,15 @@ func (r *rewriter) nest(k int) {
 	}
 }
 
+// names refuses constants among what tokens [i,j) name.
+func (r *rewriter) names(i, j int) {
+	for k := i; k < min(j, len(r.toks)); k++ {
+		if t := r.toks[k]; t.Type == tokens.Name && slices.Contains([]string{"none", "None", "true", "True", "false", "False"}, t.Val) {
+			r.refuse(k, t.Val+" cannot be set")
+		}
+	}
+}
+
 // defaults refuses what a macro of tokens [i,j) gives a parameter by default from another, which gonja looks
 // for outside.
 func (r *rewriter) defaults(i, j int) {
@@ -98,6 +114,7 @@ func (r *rewriter) defaults(i, j int) {
 			if given && slices.Contains(params, t.Val) {
 				r.refuse(k, "a default that is of another parameter, "+t.Val+", is not known")
 			} else if !given {
+				r.names(k, k+1)
 				params = append(params, t.Val)
 			}
 		}

@@ -14,6 +14,7 @@ var (
 	// rawBegin and rawEnd are around what is text, whatever it holds.
 	rawBegin = regexp.MustCompile(`^\{%[-+]?\s*raw\s*-?%\}`)
 	rawEnd   = regexp.MustCompile(`\{%[-+]?\s*endraw\s*[-+]?%\}\n?`)
+	noRawEnd = regexp.MustCompile(`\{%[-+]?\s*endraw`) // which gonja takes for one
 	// The others are the ends of tags, with a line's end that they trim.
 	commentEnd = regexp.MustCompile(`[-+]?#\}\n?`)
 	printEnd   = regexp.MustCompile(`^-?\}\}`)
@@ -96,32 +97,39 @@ func (s *spacer) data(text, tag string) {
 	case tag[1] != '{' && tag[2:] != "+" && (line > 0 || s.starts) && strings.TrimLeftFunc(text[line:], isSpace) == "":
 		kept = text[:line]
 	}
-	if strings.Contains(kept, "{") { // of which what comes next may make a tag
+	switch {
+	case noRawEnd.MatchString(kept):
+		s.refuse("raw text that holds an endraw is not known")
+	case strings.Contains(kept, "{"): // of which what comes next may make a tag
 		s.out.WriteString("{% raw %}")
 		s.take(len(kept))
 		s.out.WriteString("{% endraw %}")
-	} else {
+	default:
 		s.take(len(kept))
 	}
 	s.pass(len(text) - len(kept))
 }
 
+// refuse keeps why what is left is not known.
+func (s *spacer) refuse(why string) { s.err = fmt.Errorf("line %d: %s", s.line+1, why) }
+
 // before finds an end, which is an error if it is not there.
 func (s *spacer) before(end *regexp.Regexp) []int {
 	at := end.FindStringIndex(s.left)
 	if at == nil {
-		s.err = fmt.Errorf("line %d: the template ends before what begins here", s.line+1)
+		s.refuse("the template ends before what begins here")
 	}
 	return at
 }
 
-// open passes the begin of a tag. A comment makes up for lines that gonja would not count.
+// open passes the begin of a tag, with a space, lest gonja take a sign behind it for a part of it. A
+// comment makes up for lines that gonja would not count.
 func (s *spacer) open(tag string) {
 	if s.owed > 0 {
 		s.out.WriteString("{#" + strings.Repeat("\n", s.owed) + "#}")
 		s.owed = 0
 	}
-	s.out.WriteString(tag[:2])
+	s.out.WriteString(tag[:2] + " ")
 	s.pass(len(tag))
 }
 
@@ -145,14 +153,18 @@ func (s *spacer) tag() {
 	space := s.left[:len(s.left)-len(left)]
 	rest := strings.TrimLeftFunc(left, named)
 	s.left = left[:len(left)-len(rest)] + space + rest
-	s.out.WriteString(" ")
-	s.name()
+	if s.name() == "raw" {
+		s.refuse("raw is not known with words behind it")
+	}
 }
 
 // expression passes an expression and its end.
 func (s *spacer) expression(end string, ends *regexp.Regexp) {
 	for braces := 0; s.left != "" && s.err == nil; {
 		if mark := ends.FindString(s.left); mark != "" && braces == 0 {
+			if out := s.out.String(); strings.HasSuffix(out, "-") || strings.HasSuffix(out, "+") {
+				s.out.WriteString(" ")
+			}
 			s.out.WriteString(end)
 			s.close(mark)
 			return
@@ -168,18 +180,21 @@ func (s *spacer) expression(end string, ends *regexp.Regexp) {
 		case isSpace(c):
 			s.left = s.left[n:]
 			s.out.WriteString(" ")
+		case unicode.IsDigit(c):
+			s.number()
 		case named(c):
 			if slices.Contains(wordOperators, s.name()) {
 				s.out.WriteString(" ")
 			}
 		case c == '.':
-			s.take(n)
-			s.name() // an attribute's, if any
+			if s.take(n); !digit.MatchString(s.left) {
+				s.name() // an attribute's, if any
+			}
 		case strings.ContainsRune("+-*/%~|,:<>=()[]{}", c) || strings.HasPrefix(s.left, "!="):
 			braces += strings.Count("([{", string(c)) - strings.Count(")]}", string(c))
 			s.take(n)
 		default:
-			s.err = fmt.Errorf("line %d: %q has no meaning in an expression of Jinja", s.line+1, c)
+			s.refuse(fmt.Sprintf("%q has no meaning in an expression of Jinja", c))
 		}
 	}
 }
@@ -188,16 +203,20 @@ func (s *spacer) expression(end string, ends *regexp.Regexp) {
 func (s *spacer) text(text string) {
 	apart, err := requoted(text)
 	if err != nil {
-		s.err = fmt.Errorf("line %d: %w", s.line+1, err)
+		s.refuse(err.Error())
 	}
 	s.pass(len(text))
 	s.out.WriteString(apart + strings.Repeat(" \n ", s.owed))
 	s.owed = 0
 }
 
-// name passes a name or a number.
+// name passes a name, or a number. Those of ours that a rewritten template has are no template's.
 func (s *spacer) name() string {
-	return s.take(len(s.left) - len(strings.TrimLeftFunc(s.left, named)))
+	name := s.take(len(s.left) - len(strings.TrimLeftFunc(s.left, named)))
+	if strings.HasPrefix(name, inner) {
+		s.refuse(fmt.Sprintf("%.100q begins with %s, which is not known", name, inner))
+	}
+	return name
 }
 
 // named reports whether c may stand in a name or a number.

@@ -14,11 +14,11 @@ type test func(v *exec.Value, args *exec.VarArgs) (bool, error)
 // tests are Jinja's, as gonja's have errors for values, and answer otherwise. There are no others.
 func tests() *exec.TestSet {
 	set := map[string]test{
-		"even": divisible(true, 2), "odd": divisible(false, 2), "divisibleby": divisible(true, 0),
+		"even": alone(divisible(true, 2)), "odd": alone(divisible(false, 2)), "divisibleby": one(divisible(true, 0)),
 		"eq": equals(true), "equalto": equals(true), "==": equals(true), "ne": equals(false), "!=": equals(false),
-		"in": func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+		"in": one(func(v *exec.Value, args *exec.VarArgs) (bool, error) {
 			return contains(args.First(), v)
-		},
+		}),
 	}
 	for name, is := range map[string]func(v *exec.Value) bool{
 		"boolean":   (*exec.Value).IsBool,
@@ -38,7 +38,7 @@ func tests() *exec.TestSet {
 		"iterable":  func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
 		"sequence":  func(v *exec.Value) bool { return v.IsNil() || v.IsIterable() },
 	} {
-		set[name] = func(v *exec.Value, _ *exec.VarArgs) (bool, error) { return is(v), nil }
+		set[name] = alone(func(v *exec.Value, _ *exec.VarArgs) (bool, error) { return is(v), nil })
 	}
 	for names, is := range map[[3]string]func(order int) bool{
 		{"lt", "lessthan", "<"}:    func(order int) bool { return order < 0 },
@@ -52,14 +52,37 @@ func tests() *exec.TestSet {
 	}
 	out := map[string]exec.TestFunction{}
 	for name, is := range set {
-		out[name] = func(_ *exec.Evaluator, v *exec.Value, args *exec.VarArgs) (bool, error) {
+		out[name] = func(e *exec.Evaluator, v *exec.Value, args *exec.VarArgs) (bool, error) {
 			if v.IsError() {
 				return false, v
 			}
-			return is(v, args)
+			ok, err := is(v, args)
+			if err != nil {
+				refused(e, err)
+			}
+			return ok, err
 		}
 	}
 	return exec.NewTestSet(out)
+}
+
+// alone is a test without an argument, one has one.
+func alone(is test) test {
+	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+		if err := takes(args); err != nil {
+			return false, fmt.Errorf("the chat template tests %.100q: %w", v.String(), err)
+		}
+		return is(v, args)
+	}
+}
+
+func one(is test) test {
+	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+		if len(args.Args) != 1 || len(args.KwArgs) > 0 {
+			return false, fmt.Errorf("the chat template tests %.100q by what takes one argument", v.String())
+		}
+		return is(v, args)
+	}
 }
 
 // cased reports whether a text has letters of a case alone.
@@ -68,7 +91,7 @@ func cased(text string, as, other func(string) string) bool {
 }
 
 func equals(wanted bool) test {
-	return func(v *exec.Value, args *exec.VarArgs) (bool, error) { return equal(v, args.First()) == wanted, nil }
+	return one(func(v *exec.Value, args *exec.VarArgs) (bool, error) { return equal(v, args.First()) == wanted, nil })
 }
 
 // divisible is a test of what a number, or the argument, leaves of one.
@@ -87,11 +110,11 @@ func divisible(wanted bool, by float64) test {
 
 // compared is a test of how two values are ordered.
 func compared(is func(order int) bool) test {
-	return func(v *exec.Value, args *exec.VarArgs) (bool, error) {
+	return one(func(v *exec.Value, args *exec.VarArgs) (bool, error) {
 		order, comparable := compare(v, args.First(), true)
 		if !comparable {
 			return false, fmt.Errorf("the chat template compares %.100q and %.100q: two numbers or texts are needed", v.String(), args.First().String())
 		}
 		return is(order), nil
-	}
+	})
 }

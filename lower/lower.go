@@ -136,4 +136,9 @@ type Packing struct {
 	Size   func(t ir.Type) (int64, error)                     // bytes of a weight [N,K], a multiple of 64
 	Pack   func(dst []byte, m *quant.Matrix) error            // dst has Size bytes
 	Unpack func(src []byte, t ir.Type) (*quant.Matrix, error) // Factor 1; the exact values that were packed
+
+	// Rows, which may be nil, is Unpack of rows from.. of Size bytes: as many as dst
+	// has, into its slices, of which it writes all. It allocates nothing, and calls may
+	// be under way at once.
+	Rows func(dst *quant.Matrix, src []byte, t ir.Type, from int)
 }

@@ -94,6 +94,8 @@ func TestSlotsThreadsAndPackingsGiveTheSameBits(t *testing.T) {
 		{"slots, three threads", planned, 3, kernel.Packing},
 		{"slots, seven threads", planned, 7, kernel.Packing},
 		{"foreign packing", planned, 2, reversed},
+		{"foreign packing by rows", planned, 1, reversedRows()},
+		{"foreign packing by rows, seven threads", planned, 7, reversedRows()},
 	} {
 		r := newRig(t, compiles(t, c.module, New(Options{Threads: c.threads}), c.packing), c.module.Graphs[0], dims, step)
 		r.mustRun()
@@ -108,7 +110,7 @@ func TestSlotsThreadsAndPackingsGiveTheSameBits(t *testing.T) {
 func TestFootprintIsWhatRunAllocates(t *testing.T) {
 	m := parse(t, body)
 	dims, step := bodyStep()
-	for _, p := range []lower.Packing{kernel.Packing, reversed} {
+	for _, p := range []lower.Packing{kernel.Packing, reversed, reversedRows()} {
 		r := newRig(t, compiles(t, m, nil, p), m.Graphs[0], dims, step)
 		want, err := r.c.Footprint("c0.body", dims)
 		require.NoError(t, err)
@@ -132,7 +134,7 @@ graph head.proj
   %3:logits = matmul %1 %2 : f32[L,P]
   return %3
 `)
-	for _, p := range []lower.Packing{kernel.Packing, reversed} {
+	for _, p := range []lower.Packing{kernel.Packing, reversed, reversedRows()} {
 		c := compiles(t, m, nil, p)
 		for _, columns := range []int{64, 5, 640} {
 			r := newRig(t, c, m.Graphs[0], lower.Dims{"L": 300, "P": columns}, nil)

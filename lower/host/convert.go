@@ -1,8 +1,6 @@
 package host
 
 import (
-	"fmt"
-
 	"estream/ir"
 	"estream/ir/quant"
 	"estream/lower"
@@ -18,7 +16,12 @@ func (k *compiler) operand(in *instruction, i int, a *ir.Value, floats bool) (in
 	case in.Op == ir.MatMul && i == 1 && a.Op != ir.Weight:
 		return k.convert(in, i, a, packPlain, a.Type, true)
 	case in.Op == ir.MatMul && i == 1 && k.c.foreign():
-		return k.convert(in, i, a, k.repack(in), a.Type, true)
+		place, t := k.convert(in, i, a, k.repack(in), a.Type, true)
+		if k.c.packing.Rows != nil {
+			s := &k.slots[place-k.firstSlot()]
+			s.behind = max(s.behind, int64(k.c.pool.threads)*panelRoom(t))
+		}
+		return place, t
 	case floats && d.Float() && d != ir.F32:
 		return k.convert(in, i, a, widen, a.Type.WithDType(ir.F32), false)
 	}
@@ -61,20 +64,6 @@ func packPlain(x *Exec) error {
 	m.F = make([]float32, m.N*m.K)
 	lower.Decode(m.F, x.In[0].Bytes(), t.DType)
 	return packInto(x, m)
-}
-
-// repack returns the Func that packs another backend's matrix for the matmul in.
-// It allocates: a package is read by the backend it was packed for, or is slow.
-func (k *compiler) repack(in *instruction) Func {
-	foreign := k.c.packing
-	return func(x *Exec) error {
-		m, err := foreign.Unpack(x.In[0].Bytes(), x.In[0].Type)
-		if err != nil {
-			return fmt.Errorf("packing %s: %w", foreign.Name, err)
-		}
-		in.In[1].Factor = x.In[0].Factor
-		return packInto(x, m)
-	}
 }
 
 func packInto(x *Exec, m *quant.Matrix) error {

@@ -35,3 +35,21 @@ var reversed = lower.Packing{
 		return kernel.Packing.Unpack(b, t)
 	},
 }
+
+// reversedRows is reversed, unpacked row by row.
+func reversedRows() lower.Packing {
+	p := reversed
+	p.Rows = func(dst *quant.Matrix, src []byte, t ir.Type, from int) {
+		m, err := p.Unpack(src, t)
+		if err != nil {
+			panic(err)
+		}
+		if !t.DType.Encoded() {
+			copy(dst.F, m.F[from*m.K:])
+			return
+		}
+		copy(dst.Q, m.Q[from*m.K:])
+		copy(dst.Scale, m.Scale[from*(m.K/t.DType.Group(m.K)):])
+	}
+	return p
+}

@@ -178,6 +178,7 @@ func TestGroupBits(t *testing.T) {
 				{2, 7, false, false, kernel.Packing},
 				{4, 100, false, true, kernel.Packing},
 				{2, 1024, true, false, reversed},
+				{2, 1024, true, false, reversedRows()},
 			} {
 				got := w.run(t, m, twoExperts(), c.rel)
 				if first == nil {

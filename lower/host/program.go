@@ -44,6 +44,7 @@ type port struct {
 type slot struct {
 	types  []ir.Type // what it must have room for
 	packed bool      // matrices, as kernels read them
+	behind int64     // bytes behind what is there, in which threads work
 }
 
 // An extent is a symbol in a type that an instruction uses.
@@ -148,6 +149,7 @@ func (p *program) layout(dims lower.Dims) ([]int64, error) {
 			}
 			most = max(most, lower.RoundUp(n, lower.Align))
 		}
+		most += s.behind
 		if total += most; total < 0 || total > maxBytes {
 			return nil, fmt.Errorf("the workspace%s is larger than %d bytes", dims, int64(maxBytes))
 		}

@@ -1,6 +1,7 @@
 package qnn
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -20,7 +21,7 @@ import (
 // b is the group, or half of it where a row has an odd number of groups: the
 // group in the middle of the row then has its scale in both halves.
 func Packing() lower.Packing {
-	return lower.Packing{Name: "qnn", Size: packedSize, Pack: pack, Unpack: unpack}
+	return lower.Packing{Name: "qnn", Size: packedSize, Pack: pack, Unpack: unpack, Rows: unpackRows}
 }
 
 // A packedForOther is a refusal of a weight that another backend's programs read. It
@@ -47,11 +48,16 @@ func partsOf(t ir.Type) ([]part, int64, error) {
 	if why := formless(t); why != "" {
 		return nil, 0, fmt.Errorf("packing qnn has no form of %s, %s: %w", t, why, lower.ErrUnsupported)
 	}
+	parts, n, end := layOut(t)
+	return parts[:n], end, nil
+}
+
+// layOut is partsOf a type that has a form.
+func layOut(t ir.Type) (parts [3]part, count int, end int64) {
 	n, k := int64(t.Dims[0].N), t.Dims[1].N
-	var parts []part
-	end := int64(0)
 	add := func(cols, bytes int) {
-		parts = append(parts, part{end, n * int64(cols*bytes), cols})
+		parts[count] = part{end, n * int64(cols*bytes), cols}
+		count++
 		end += lower.RoundUp(n*int64(cols*bytes), lower.Align)
 	}
 	switch {
@@ -68,7 +74,7 @@ func partsOf(t ir.Type) ([]part, int64, error) {
 		add(half, 2)
 		add(half, 2)
 	}
-	return parts, end, nil
+	return parts, count, end
 }
 
 // formless returns why the packing has no form of t, or nothing.
@@ -76,10 +82,17 @@ func formless(t ir.Type) string {
 	switch {
 	case t.Rank() != 2 || t.Dims[0].Sym != "" || t.Dims[1].Sym != "" || !t.DType.Float() && !t.DType.Encoded():
 		return "which is no matrix of numbers"
+	case !wholeGroups(t):
+		return "whose rows are not whole groups"
 	case t.DType.Full():
 		return "whose codes reach -8: pack with --encoding w4"
 	}
 	return ""
+}
+
+func wholeGroups(t ir.Type) bool {
+	k := t.Last().N
+	return k > 0 && k%t.DType.Group(k) == 0
 }
 
 // block returns how many columns of half a row of an int4 matrix share a scale.
@@ -169,44 +182,69 @@ func sixteenth(s uint16) uint16 {
 }
 
 func unpack(src []byte, t ir.Type) (*quant.Matrix, error) {
-	parts, err := checkSize(src, t)
-	if err != nil {
+	if _, err := checkSize(src, t); err != nil {
 		return nil, err
 	}
 	m := &quant.Matrix{DType: t.DType, N: t.Dims[0].N, K: t.Dims[1].N, Factor: 1}
-	switch {
-	case t.DType.Float():
+	if t.DType.Float() {
 		m.F = make([]float32, m.N*m.K)
-		from := ir.F32
-		if t.DType == ir.F16 {
-			from = ir.F16
-		}
-		lower.Decode(m.F, src, from)
-	case t.DType == ir.W8:
-		m.Q = append(m.Q, lower.I8(src[:m.N*m.K])...)
-		m.Scale = append(m.Scale, scalesIn(src, parts[1])...)
-	default:
-		unpackHalves(m, src, parts)
+	} else {
+		m.Q, m.Scale = make([]int8, m.N*m.K), make([]uint16, m.N*m.K/t.DType.Group(m.K))
 	}
+	unpackRows(m, src, t, 0)
 	return m, nil
 }
 
-func unpackHalves(m *quant.Matrix, src []byte, parts []part) {
-	half, g := m.K/2, m.DType.Group(m.K)
-	m.Q = make([]int8, m.N*m.K)
-	for i := range m.N * half {
-		row, v := m.Q[i/half*m.K:], int(int8(src[i]))
-		h := (v + 8) >> 4
-		row[i%half], row[i%half+half] = int8(h), int8(v-16*h)
-	}
-	b, cols := half/parts[1].cols, parts[1].cols
-	high, low := scalesIn(src, parts[1]), scalesIn(src, parts[2])
-	m.Scale = make([]uint16, m.N*m.K/g)
-	for i := range high {
-		row := m.Scale[i/cols*(m.K/g):]
-		if high[i]&0x7fff != 0 {
-			row[i%cols*b/g] = high[i] + exponents
+func unpackRows(m *quant.Matrix, src []byte, t ir.Type, from int) {
+	parts, _, _ := layOut(t)
+	switch {
+	case t.DType == ir.F16:
+		lower.Decode(m.F, src[2*from*m.K:2*(from+m.N)*m.K], ir.F16)
+	case t.DType.Float():
+		lower.Decode(m.F, src[4*from*m.K:4*(from+m.N)*m.K], ir.F32)
+	case t.DType == ir.W8:
+		copy(m.Q, lower.I8(src[from*m.K:(from+m.N)*m.K]))
+		copy(m.Scale, scalesIn(src, parts[1])[from:])
+	default:
+		for n := range m.N {
+			unpackHalves(m, n, src, &parts, from+n)
 		}
-		row[(half+i%cols*b)/g] = low[i]
 	}
+}
+
+// unpackHalves sets row n of m to the given row of an int4 matrix.
+func unpackHalves(m *quant.Matrix, n int, src []byte, parts *[3]part, row int) {
+	half, cols, g := m.K/2, parts[1].cols, m.DType.Group(m.K)
+	codes, scales := m.Q[n*m.K:(n+1)*m.K], m.Scale[n*(m.K/g):(n+1)*(m.K/g)]
+	splitCodes(codes[:half], codes[half:], src[row*half:(row+1)*half])
+	high, low := scalesIn(src, parts[1])[row*cols:], scalesIn(src, parts[2])[row*cols:]
+	for j, b := 0, half/cols; j < cols; j++ {
+		s := high[j]
+		if s&0x7fff != 0 {
+			s += exponents
+		}
+		scales[j*b/g] = s
+		scales[(half+j*b)/g] = low[j]
+	}
+}
+
+// splitCodes parts bytes 16*h+l, eight at a time: half a row is a multiple of 16.
+func splitCodes(high, low []int8, src []byte) {
+	for ; len(src) > 0; high, low, src = high[8:], low[8:], src[8:] {
+		v := binary.LittleEndian.Uint64(src)
+		up := v >> 3 & ones // where l is negative h is one more than the upper four bits
+		put((*[8]int8)(high), (biased(v>>4)+up)^0x80*ones)
+		put((*[8]int8)(low), biased(v)^0x80*ones)
+	}
+}
+
+const ones = 0x0101010101010101 // 1 in each byte
+
+// biased returns the lower four bits of each byte, which are signed, plus 128, so
+// that no byte borrows from the next.
+func biased(v uint64) uint64 { return (v&(0x0f*ones) ^ 0x88*ones) - 8*ones }
+
+func put(dst *[8]int8, v uint64) {
+	dst[0], dst[1], dst[2], dst[3] = int8(v), int8(v>>8), int8(v>>16), int8(v>>24)
+	dst[4], dst[5], dst[6], dst[7] = int8(v>>32), int8(v>>40), int8(v>>48), int8(v>>56)
 }

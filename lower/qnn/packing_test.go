@@ -42,7 +42,38 @@ func TestPackingGivesBack(t *testing.T) {
 			got, err := Packing().Unpack(b, ir.Tensor(d, ir.N(m.N), ir.N(m.K)))
 			require.NoError(t, err)
 			require.Equal(t, m, got, "%s[5,%d]", d, k)
+			got.N, got.F, got.Q, got.Scale = 2, got.F[:min(2*k, len(got.F))], got.Q[:min(2*k, len(got.Q))], got.Scale[:min(2*k/d.Group(k), len(got.Scale))]
+			clear(got.F)
+			clear(got.Q)
+			clear(got.Scale)
+			unpackRows(got, b, ir.Tensor(d, ir.N(m.N), ir.N(m.K)), 3)
+			require.Equal(t, rowsOf(m, 3, 5), got, "rows 3 and 4 of %s[5,%d]", d, k)
 		}
+	}
+}
+
+func rowsOf(m *quant.Matrix, from, to int) *quant.Matrix {
+	r := &quant.Matrix{DType: m.DType, N: to - from, K: m.K, Factor: 1}
+	if m.DType.Float() {
+		r.F = m.F[from*m.K : to*m.K]
+		return r
+	}
+	g := m.K / m.DType.Group(m.K)
+	r.Q, r.Scale = m.Q[from*m.K:to*m.K], m.Scale[from*g:to*g]
+	return r
+}
+
+// TestSplitCodes takes all bytes, also those that no codes make.
+func TestSplitCodes(t *testing.T) {
+	src, high, low := make([]byte, 256), make([]int8, 256), make([]int8, 256)
+	for i := range src {
+		src[i] = byte(i)
+	}
+	splitCodes(high, low, src)
+	for i := range src {
+		v := int(int8(i))
+		h := (v + 8) >> 4
+		require.Equal(t, [2]int{h, v - 16*h}, [2]int{int(high[i]), int(low[i])}, "byte %d", v)
 	}
 }
 
@@ -83,6 +114,7 @@ func TestPackingErrors(t *testing.T) {
 		{ir.Tensor(ir.W4Full32, ir.N(2), ir.N(64)), "packing qnn has no form of w4full32[2,64], whose codes reach -8: pack with --encoding w4: unsupported"},
 		{ir.Tensor(ir.F32, ir.N(2), ir.P), "packing qnn has no form of f32[2,P], which is no matrix of numbers: unsupported"},
 		{ir.Tensor(ir.A8, ir.N(2), ir.N(64)), "packing qnn has no form of a8[2,64], which is no matrix of numbers: unsupported"},
+		{ir.Tensor(ir.W4G32, ir.N(2), ir.N(40)), "packing qnn has no form of w4g32[2,40], whose rows are not whole groups: unsupported"},
 		{ir.Tensor(ir.F32, ir.N(2)), "packing qnn has no form of f32[2], which is no matrix of numbers: unsupported"},
 	} {
 		_, err := Packing().Size(c.t)

@@ -8,25 +8,43 @@ import (
 	"estream/ir/quant"
 )
 
-// packCodes writes the codes of panel p.
+// packCodes writes the codes of panel p, whose columns are the rows of m.
 func (w *Matrix) packCodes(m *quant.Matrix, p int) {
-	panel, cols := w.Panel(p), w.columns(p)
+	panel := w.Panel(p)
 	for c := range PanelColumns {
 		var row []int8 // none in padding: zero codes
-		if c < cols {
-			n := p*PanelColumns + c
-			row = m.Q[n*m.K : (n+1)*m.K]
+		if c < m.N {
+			row = m.Q[c*m.K : (c+1)*m.K]
 		}
-		for at := 4 * c; at < len(panel); at += blockBytes {
-			var low, high uint32
-			if low, row = four(row); m.DType == ir.W8 {
-				low ^= 0x80808080
-			} else {
-				high, row = four(row)
-				low = low&0x0f0f0f0f | high&0x0f0f0f0f<<4 ^ 0x88888888
-			}
-			binary.LittleEndian.PutUint32(panel[at:], low)
+		if m.DType == ir.W8 {
+			packBytes(panel[4*c:], row)
+		} else {
+			packHalves(panel[4*c:], row)
 		}
+	}
+}
+
+// packBytes writes the codes of a column in w8, four to a block.
+func packBytes(dst []byte, row []int8) {
+	for at := 0; at < len(dst); at += blockBytes {
+		var codes uint32
+		codes, row = four(row)
+		binary.LittleEndian.PutUint32(dst[at:], codes^0x80808080)
+	}
+}
+
+// packHalves writes the codes of a column in int4, eight to a block.
+func packHalves(dst []byte, row []int8) {
+	at := 0
+	for ; len(row) >= 8; row = row[8:] {
+		q := (*[8]int8)(row)
+		low := uint32(uint8(q[0])) | uint32(uint8(q[1]))<<8 | uint32(uint8(q[2]))<<16 | uint32(uint8(q[3]))<<24
+		high := uint32(uint8(q[4])) | uint32(uint8(q[5]))<<8 | uint32(uint8(q[6]))<<16 | uint32(uint8(q[7]))<<24
+		binary.LittleEndian.PutUint32(dst[at:], low&0x0f0f0f0f|high&0x0f0f0f0f<<4^0x88888888)
+		at += blockBytes
+	}
+	for ; at < len(dst); at += blockBytes { // padding
+		binary.LittleEndian.PutUint32(dst[at:], 0x88888888)
 	}
 }
 
@@ -63,14 +81,14 @@ func code(panel []byte, d ir.DType, c, k int) int8 {
 	return int8(panel[k/8*blockBytes+4*c+k%4]>>(k&4)&15) - 8
 }
 
-// packScales writes the scales of panel p.
+// packScales writes the scales of panel p, whose columns are the rows of m.
 func (w *Matrix) packScales(m *quant.Matrix, p int) {
 	n := groups(w.DType, w.K)
 	for g := range n {
 		dst := w.scales(p, g)
 		clear(dst[:])
-		for c := range w.columns(p) {
-			binary.LittleEndian.PutUint16(dst[2*c:], m.Scale[(p*PanelColumns+c)*n+g])
+		for c := range m.N {
+			binary.LittleEndian.PutUint16(dst[2*c:], m.Scale[c*n+g])
 		}
 	}
 }

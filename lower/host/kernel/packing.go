@@ -61,14 +61,27 @@ func pack(dst []byte, m *quant.Matrix) error {
 		return err
 	}
 	for p := range w.Panels() {
+		at, cols := p*PanelColumns, w.columns(p)
+		rows := quant.Matrix{DType: m.DType, N: cols, K: m.K, Factor: 1}
 		if m.DType.Encoded() {
-			w.packCodes(m, p)
-			w.packScales(m, p)
+			n := groups(m.DType, m.K)
+			rows.Q, rows.Scale = m.Q[at*m.K:(at+cols)*m.K], m.Scale[at*n:(at+cols)*n]
 		} else {
-			w.packPlain(m, p)
+			rows.F = m.F[at*m.K : (at+cols)*m.K]
 		}
+		w.PackPanel(&rows, p)
 	}
 	return nil
+}
+
+// PackPanel writes panel p, whose columns are the rows of m.
+func (w *Matrix) PackPanel(m *quant.Matrix, p int) {
+	if m.DType.Encoded() {
+		w.packCodes(m, p)
+		w.packScales(m, p)
+	} else {
+		w.packPlain(m, p)
+	}
 }
 
 func unpack(src []byte, t ir.Type) (*quant.Matrix, error) {

@@ -153,29 +153,39 @@ func TestOpeningPeak(t *testing.T) {
 	require.Zero(t, bytesOf(plan, "opening"), "a device that did not raise it")
 }
 
-// TestComparedPlans: plans of one length on a device have one part of the program's, whatever the process takes meanwhile.
+// TestComparedPlans: plans of one length on a device have one part of the program's and one of the device's, whatever the
+// process takes meanwhile and the device has run.
 func TestComparedPlans(t *testing.T) {
 	if runtime.PeakBytes() == 0 {
 		t.Skip("the system does not tell what is resident")
 	}
-	m := open(t, packedForNPU(t), runtime.Options{Device: static.New(&lazyNPU{NPU: lowertest.NewNPU(), patience: time.Hour}, passes.Tiers{T: []int{4, 16}, S: []int{64}, R: []int{8}})})
-	program := func(tokens int) int64 {
+	m := open(t, packedForNPU(t), runtime.Options{Device: static.New(&lazyNPU{NPU: lowertest.NewNPU()}, passes.Tiers{T: []int{4, 16}, S: []int{64}, R: []int{8}})})
+	type parts struct{ program, device int64 }
+	plan := func(tokens int) parts {
 		p, err := m.PlanAs(t.Context(), tokens, runtime.Shape{}, 0)
 		require.NoError(t, err)
-		return bytesOf(p, "program")
+		return parts{bytesOf(p, "program"), bytesOf(p, "device")}
 	}
 	const more = 32 << 20
-	debug.FreeOSMemory() // or what goes meanwhile may be more
-	before := program(7)
-	pages, free, err := pager.Pages(more)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, free()) }()
-	for i := 0; i < len(pages); i += 4096 {
-		pages[i] = 1
+	take := func() {
+		pages, free, err := pager.Pages(more)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, free()) })
+		for i := 0; i < len(pages); i += 4096 {
+			pages[i] = 1
+		}
 	}
-	require.Equal(t, before, program(7))
-	require.Greater(t, program(3), before+more/2, "of another length")
+	debug.FreeOSMemory() // or what goes meanwhile may be more
+	before := plan(7)
+	require.Positive(t, before.device)
+	take()
+	require.Equal(t, before, plan(7))
+	other := plan(3)
+	require.Greater(t, other.program, before.program+more/2, "of another length")
 	run(t, m, runtime.Batch{Prompts: [][]int32{{1, 2, 3}}})
-	clear(pages)
-	require.Greater(t, program(3), before+more/2, "after a run")
+	take()
+	require.Equal(t, []parts{before, other}, []parts{plan(7), plan(3)}, "after a run")
+	last := plan(5)
+	require.Greater(t, last.program, before.program+3*more/2, "of a length that is new")
+	require.Less(t, last.device, before.device, "whose graphs have run")
 }

@@ -154,9 +154,9 @@ type Model struct {
 	pins    pins
 	inside  inside
 	routers routers
-	program int64 // resident bytes of the process that are not the model's
-	opened  int64 // resident bytes of the process at their most, where opening the model's device made it so; 0: not so
-	last    Plan  // of the run before
+	program int64         // resident bytes of the process that are not the model's
+	opened  int64         // resident bytes of the process at their most, where opening the model's device made it so; 0: not so
+	last    Plan          // of the run before
 	compare map[int]taken // on a device, of the first PlanAs of so many tokens
 	closed  bool
 }

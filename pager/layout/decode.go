@@ -18,7 +18,8 @@ func Decode(data []byte) (*Manifest, error) {
 	}
 	body := data[:max(0, len(data)-crc32.Size)]
 	if err := verifyStructure(body); err != nil {
-		return nil, err
+		e := err.(*Error) // of malformed
+		return nil, &Error{e.File, e.Thing, e.Rule + damaged}
 	}
 	root := fb.GetRootAsManifest(body, 0)
 	if err := checkVersion(int(root.Version())); err != nil {
@@ -26,7 +27,7 @@ func Decode(data []byte) (*Manifest, error) {
 	}
 	want := binary.LittleEndian.Uint32(data[len(body):])
 	if got := crc32c.Checksum(body); got != want {
-		return nil, &Error{ManifestName, "", fmt.Sprintf("checksum is %08x, not %08x: the file is damaged; copy the package again", got, want)}
+		return nil, &Error{ManifestName, "", fmt.Sprintf("checksum is %08x, not %08x"+damaged, got, want)}
 	}
 	m := decode(root)
 	if err := m.Check(); err != nil {
@@ -34,6 +35,9 @@ func Decode(data []byte) (*Manifest, error) {
 	}
 	return m, nil
 }
+
+// damaged ends what is said of a manifest that nobody wrote so.
+const damaged = ": the file is damaged; copy the package again"
 
 func tooLong(size int64) *Error {
 	return &Error{ManifestName, "", fmt.Sprintf("%d bytes are more than a manifest may have, %d", size, MaxManifest)}

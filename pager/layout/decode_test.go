@@ -98,7 +98,7 @@ func TestStructureErrors(t *testing.T) {
 		{"empty", func(b []byte) []byte { return nil },
 			"0 bytes are too short for a manifest"},
 		{"other file", func(b []byte) []byte { copy(b[4:], "GGUF"); return b },
-			`identifier "GGUF" is not "ESTR": not a manifest of estream`},
+			`identifier "GGUF" is not "ESTR"`},
 		{"root past the end", func(b []byte) []byte { put(b, 0, 1<<31); return b },
 			fmt.Sprintf("4 bytes at 2147483648 run past the end, %d", end)},
 		{"root unaligned", func(b []byte) []byte { put(b, 0, start+1); return b },
@@ -127,7 +127,7 @@ func TestStructureErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := c.spoil(append([]byte(nil), good...))
 			_, err := Decode(seal(b))
-			require.EqualError(t, err, "model.fb: "+c.want)
+			require.EqualError(t, err, "model.fb: "+c.want+": the file is damaged; copy the package again")
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestDecodeRefusesSharing(t *testing.T) {
 	_, err := Decode(seal(b.FinishedBytes()))
 	var typed *Error
 	require.ErrorAs(t, err, &typed)
-	require.Regexp(t, `bytes at \d+ are part of two things$`, typed.Rule)
+	require.Regexp(t, `bytes at \d+ are part of two things: the file is damaged; copy the package again$`, typed.Rule)
 }
 
 func TestDecodeRefusesDamageAndSize(t *testing.T) {

@@ -58,6 +58,9 @@ func lock(f *os.File) (bool, error) {
 	}
 }
 
+// free takes the lock on f, if there are locks and nobody has it.
+func free(f *os.File) bool { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil }
+
 // syncDir makes the names in dir durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)

@@ -182,7 +182,7 @@ func TestOpenErrors(t *testing.T) {
 		{"manifest is a directory", func(p *Package) error { return redir(p.Path(ManifestName)) },
 			"model.fb: is not a regular file"},
 		{"manifest empty", func(p *Package) error { return os.Truncate(p.Path(ManifestName), 0) },
-			"model.fb: 0 bytes are too short for a manifest"},
+			"model.fb: 0 bytes are too short for a manifest: the file is damaged; copy the package again"},
 		{"manifest huge", func(p *Package) error { return os.Truncate(p.Path(ManifestName), 1<<40) },
 			"model.fb: 1099511627776 bytes are more than a manifest may have, 268435456"},
 	} {

@@ -36,14 +36,19 @@ func Verify(ctx context.Context, p *Package, progress func(done, total int64)) e
 		}
 		files = append(files, sections)
 	}
+	remedy := "copy it again, or compile it anew with estream prepare"
 	for i, f := range p.Manifest.Files {
-		r.file(ctx, root, f.Name, files[i])
+		before := len(r.damage)
+		r.file(ctx, root, f, files[i])
+		if len(r.damage) > before && !p.Manifest.compiled(f.Name) {
+			remedy = "copy or pack it again"
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("verify %s: %w", p.Dir, err)
 	}
 	if err := errors.Join(r.damage...); err != nil {
-		return fmt.Errorf("package %s is damaged; copy or pack it again:\n%w", p.Dir, err)
+		return fmt.Errorf("package %s is damaged; %s:\n%w", p.Dir, remedy, err)
 	}
 	return nil
 }
@@ -91,32 +96,49 @@ type rereader struct {
 	damage      []error
 }
 
-// file re-reads sections of one file until ctx ends or the damage is enough.
-func (r *rereader) file(ctx context.Context, root *os.Root, name string, sections []section) {
+// file re-reads sections of one file until ctx ends or the damage is enough. Where a
+// companion is damaged, what lies in it is no news.
+func (r *rereader) file(ctx context.Context, root *os.Root, sum FileSum, sections []section) {
 	if len(r.damage) == maxDamage || ctx.Err() != nil {
 		return
 	}
-	f, _, err := openRegular(root, name)
+	f, _, err := openRegular(root, sum.Name)
+	if err == nil {
+		defer f.Close()
+		if len(sections) > 0 && sections[0].thing == "" {
+			err = checkOnDisk(root, sum)
+		}
+	}
 	if err != nil {
 		r.damage = append(r.damage, err)
 		return
 	}
-	defer f.Close()
 	for _, s := range sections {
-		got, err := r.sum(ctx, f, s)
-		switch {
-		case ctx.Err() != nil:
+		err := r.section(ctx, f, sum.Name, s)
+		if ctx.Err() != nil {
 			return
-		case err != nil:
-			r.damage = append(r.damage, fmt.Errorf("%s: %s at offset %d: %w", name, s.thing, s.offset, err))
-		case got != s.crc:
-			rule := fmt.Sprintf("checksum of %d bytes at offset %d is %08x, not %08x", s.length, s.offset, got, s.crc)
-			r.damage = append(r.damage, &Error{name, s.thing, rule})
 		}
-		if len(r.damage) == maxDamage {
+		if err == nil {
+			continue
+		}
+		if r.damage = append(r.damage, err); len(r.damage) == maxDamage || s.thing == "" {
 			return
 		}
 	}
+}
+
+// section compares one checksum.
+func (r *rereader) section(ctx context.Context, f io.ReaderAt, name string, s section) error {
+	got, err := r.sum(ctx, f, s)
+	switch {
+	case err != nil && s.thing == "":
+		return fmt.Errorf("%s at offset %d: %w", name, s.offset, err)
+	case err != nil:
+		return fmt.Errorf("%s: %s at offset %d: %w", name, s.thing, s.offset, err)
+	case got != s.crc:
+		return &Error{name, s.thing, fmt.Sprintf("checksum of %d bytes at offset %d is %08x, not %08x", s.length, s.offset, got, s.crc)}
+	}
+	return nil
 }
 
 // sum is the checksum of a section as it is on flash.

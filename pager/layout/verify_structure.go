@@ -16,7 +16,7 @@ func verifyStructure(buf []byte) error {
 		return malformed("%d bytes are too short for a manifest", len(buf))
 	}
 	if id := string(buf[4:8]); id != Identifier {
-		return malformed("identifier %q is not %q: not a manifest of estream", id, Identifier)
+		return malformed("identifier %q is not %q", id, Identifier)
 	}
 	root, err := v.follow(0)
 	if err != nil {

@@ -84,18 +84,50 @@ func TestVerifyCancelled(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-func TestVerifyArtifact(t *testing.T) {
+// withArtifact is a package in whose config.json a compiled program of two bytes lies.
+func withArtifact(t *testing.T, crc uint32) *Package {
+	t.Helper()
 	s := newSource(t)
 	dir := t.TempDir() + "/pkg"
 	w := create(t, dir, s.plan)
 	for _, step := range s.steps(w) {
 		require.NoError(t, step())
 	}
-	s.manifest.Artifacts = []Artifact{{Backend: "qnn", Name: "body", File: "config.json", Length: 2, CRC: 5}}
+	s.manifest.Artifacts = []Artifact{{Backend: "qnn", Name: "body", File: "config.json", Length: 2, CRC: crc}}
 	require.NoError(t, w.Finish(s.manifest))
 	p, err := Open(dir)
 	require.NoError(t, err)
-	damage := damageOf(Verify(t.Context(), p, nil))
+	return p
+}
+
+func TestVerifyArtifact(t *testing.T) {
+	damage := damageOf(Verify(t.Context(), withArtifact(t, 5), nil))
 	require.Len(t, damage, 1)
 	require.Regexp(t, `^config.json: artifact 0 "body": checksum of 2 bytes at offset 0 is [0-9a-f]{8}, not 00000005$`, damage[0].Error())
+}
+
+// Of a damaged file with compiled programs one line tells, and that they can be made anew.
+func TestVerifyCompiled(t *testing.T) {
+	p := withArtifact(t, 5)
+	path := p.Path("config.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const anew, again = "copy it again, or compile it anew with estream prepare", "copy or pack it again"
+	flipped := func() error { flip(t, path, 0); return nil }
+	for _, c := range []struct {
+		spoil        func() error
+		remedy, want string
+	}{
+		{func() error { return os.Truncate(path, 1) }, anew, fmt.Sprintf(`config\.json: was cut: 1 bytes on disk, %d in the manifest; copy the package again`, len(data))},
+		{func() error { return os.Truncate(path, 0) }, anew, fmt.Sprintf(`config\.json: was cut: 0 bytes on disk, %d in the manifest; copy the package again`, len(data))},
+		{func() error { return os.WriteFile(path, append(data, 0), 0o600) }, anew, fmt.Sprintf(`config\.json: is too long: %d bytes on disk, %d in the manifest; copy the package again`, len(data)+1, len(data))},
+		{flipped, anew, fmt.Sprintf(`config\.json: checksum of %d bytes at offset 0 is [0-9a-f]{8}, not [0-9a-f]{8}`, len(data))},
+		{func() error { return os.Remove(path) }, anew, `config\.json: is missing: copy the package again`},
+		{func() error { flip(t, p.Path(ExpertsName), 0); return flipped() }, again, `experts\.bin: layer 0 expert 0: checksum of .*\nconfig\.json: checksum of .*|config\.json: checksum of .*\nexperts\.bin: layer 0 expert 0: checksum of .*`},
+	} {
+		require.NoError(t, c.spoil())
+		err := Verify(t.Context(), p, nil)
+		require.Regexp(t, "^package "+p.Dir+" is damaged; "+c.remedy+":\n(?:"+c.want+")$", err.Error())
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+	}
 }

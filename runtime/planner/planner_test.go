@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,10 +75,22 @@ func measured(t *testing.T, dir string) {
 	}
 	want := plan(open(t, dir, o))
 	s := planner.NewSampler(&o)
+	type sampling struct {
+		pager.Schedule
+		group int
+	}
+	var samplings []sampling
+	choose := o.Choose
+	o.Choose = func(m *runtime.Model, as func(runtime.Shape) (runtime.Plan, error)) (runtime.Plan, error) {
+		p, err := choose(m, as)
+		samplings = append(samplings, sampling{p.Schedule, p.Geometry.Group})
+		return p, err
+	}
 	m := open(t, dir, o)
 	p, err := s.Measure(t.Context(), m, "k")
 	require.NoError(t, err)
 	require.Positive(t, p.Classes["c0"].Group.Row+p.Classes["c0"].Group.Call+p.Classes["c0"].Group.More)
+	require.Equal(t, []sampling{{pager.OnDemand, 2}, {pager.BeforeRouting, 2}, {pager.BeforeRouting, 1}}, slices.Compact(samplings), "schedules and experts a read")
 	require.Equal(t, want, plan(m))
 }
 

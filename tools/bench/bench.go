@@ -40,6 +40,9 @@ type Options struct {
 	// Shape sets what o leaves open of the shape in which a package runs, when the rest of o is set; nil: nothing.
 	Shape func(pkg string, o *runtime.Options) error
 
+	// Opened is told of each model that is opened to be measured; nil: nobody.
+	Opened func(pkg string, m *runtime.Model)
+
 	// Census counts a package's parameters, by pack.Count; nil: they are given as 0.
 	Census func(*runtime.Model) (*pack.Census, error)
 

@@ -52,6 +52,9 @@ func (s *session) open(ctx context.Context) (*runtime.Model, error) {
 	for _, n := range append(m.Notes(), s.reads.notes()...) {
 		s.note("%s: %s", s.pkg, n)
 	}
+	if s.Opened != nil {
+		s.Opened(s.pkg, m)
+	}
 	if s.Resident {
 		if err := spare(modelSize(m), available()); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", s.pkg, err), m.Close())

@@ -11,7 +11,7 @@
 //
 //	C1 a run that does not end counts nothing
 //	C2 an expert that no token reached has a count of 0, and is listed
-//	C3 a Calibration that Load returns is of the package that it lies in
+//	C3 a Calibration that Load or Read returns is of the package that was asked about
 package calibrate
 
 import (
@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,15 @@ type Choice struct {
 	Drop   bool  `json:"drop"` // rows beyond the largest tier are left out
 }
 
+// AllOnHost reports whether by the choice the host ran all experts of the text.
+func (c *Calibration) AllOnHost() bool {
+	if len(c.Designs) == 0 {
+		return false
+	}
+	w := c.Designs[len(c.Designs)-1].Total
+	return w.HostRows > 0 && w.HostRows == w.Rows
+}
+
 // Tiers returns what t becomes by the choice.
 func (c Choice) Tiers(t passes.Tiers) passes.Tiers {
 	t.R, t.G = c.Rows, c.Groups
@@ -85,12 +95,16 @@ type Design struct {
 
 const version = 1
 
-// ErrOther is wrapped by Load's error for a calibration of another package.
+// ErrOther is wrapped by Read's error for a calibration of another package.
 var ErrOther = errors.New("calibrate the package again")
 
 // Load returns the calibration that a package carries, nil where it has none.
 func Load(dir string) (*Calibration, error) {
-	path := filepath.Join(dir, Name)
+	return Read(filepath.Join(dir, Name), dir)
+}
+
+// Read is Load of the file at path, for the package in dir.
+func Read(path, dir string) (*Calibration, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -113,7 +127,7 @@ func Load(dir string) (*Calibration, error) {
 		return nil, fmt.Errorf("%s: it is of another package: %w", path, ErrOther)
 	}
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged, calibrate the package again: %w", path, err)
 	}
 	return c, nil
 }
@@ -149,10 +163,52 @@ func (c *Calibration) check() error {
 	if c.Batch < 1 || c.Batch > maxBatch {
 		return fmt.Errorf("batch_tokens is %d, want 1 to %d", c.Batch, maxBatch)
 	}
+	if c.Batches < 1 || c.Tokens/c.Batch < c.Batches {
+		return fmt.Errorf("batches is %d, of %d tokens each, and tokens is %d: want 1 batch or more, and no fewer tokens", c.Batches, c.Batch, c.Tokens)
+	}
+	last := -1
 	for i, l := range c.Layers {
-		if l.Layer < 0 || i > 0 && l.Layer <= c.Layers[i-1].Layer || l.Chosen < 1 || l.Chosen > len(l.Counts) || len(l.Popularity) != len(l.Counts) {
+		if l.Layer <= last || l.Chosen < 1 || l.Chosen > len(l.Counts) || len(l.Popularity) != len(l.Counts) {
 			return fmt.Errorf("layers[%d]: layer %d, %d experts a token, %d counts and %d shares do not go together", i, l.Layer, l.Chosen, len(l.Counts), len(l.Popularity))
 		}
+		if err := l.check(); err != nil {
+			return fmt.Errorf("layers[%d]: %w", i, err)
+		}
+		last = l.Layer
+	}
+	return nil
+}
+
+// check reports what no text can have said.
+func (l Layer) check() error {
+	const rounding = 1e-6
+	var unreached []int
+	sum := 0.0
+	for e, n := range l.Counts {
+		if n < 0 {
+			return fmt.Errorf("counts[%d] is %d, want 0 or more", e, n)
+		}
+		if n == 0 {
+			unreached = append(unreached, e) // C2
+		}
+		share := l.Popularity[e]
+		if share < 0 || share > 1 {
+			return fmt.Errorf("popularity[%d] is %v, want 0 to 1", e, share)
+		}
+		sum += share
+	}
+	for i, r := range l.Rows {
+		if r[0] < 0 || r[1] < 0 {
+			return fmt.Errorf("rows[%d] is %v, want 0 or more", i, r)
+		}
+	}
+	switch {
+	case math.Abs(sum-1) > rounding:
+		return fmt.Errorf("popularity is %v in all, want 1", sum)
+	case !slices.Equal(l.Unreached, unreached):
+		return fmt.Errorf("unreached is %v, and counts of %v are 0", l.Unreached, unreached)
+	case l.Threshold < 0 || l.Threshold > 1:
+		return fmt.Errorf("drift_threshold is %v, want 0 to 1", l.Threshold)
 	}
 	return nil
 }

@@ -188,9 +188,10 @@ func TestLoad(t *testing.T) {
 	id := writeManifest(t, dir, "")
 	require.Equal(t, id, writeManifest(t, dir, "compiled.bin"), "what was compiled ahead of time is no part of it")
 	good := func() *Calibration {
-		return &Calibration{Version: 1, Package: id, Batch: 8, Choice: Choice{Rows: []int{2, 4}, Groups: []int{1, 2}}, Layers: []Layer{{Layer: 0, Chosen: 1, Counts: []int{1}, Popularity: []float64{1}}}}
+		return &Calibration{Version: 1, Package: id, Tokens: 16, Batch: 8, Batches: 2, Choice: Choice{Rows: []int{2, 4}, Groups: []int{1, 2}}, Layers: []Layer{{Layer: 0, Chosen: 1, Counts: []int{1}, Popularity: []float64{1}}}}
 	}
 	path := filepath.Join(dir, Name)
+	const damaged = " is damaged, calibrate the package again: "
 	for _, c := range []struct {
 		spoil func(*Calibration)
 		want  string
@@ -198,15 +199,28 @@ func TestLoad(t *testing.T) {
 		{func(c *Calibration) {}, ""},
 		{func(c *Calibration) { c.Version = 2 }, ": version 2, want 1: calibrate the package again"},
 		{func(c *Calibration) { c.Package = "x" }, ": it is of another package: calibrate the package again"},
-		{func(c *Calibration) { c.Choice.Rows = nil }, ": row_tiers has 0 sizes, want 1 to 64"},
-		{func(c *Calibration) { c.Choice.Rows = []int{4, 4} }, ": row_tiers are [4 4], want them to rise from 1 to 1048576"},
-		{func(c *Calibration) { c.Choice.Rows = []int{1 << 30} }, ": row_tiers are [1073741824], want them to rise from 1 to 1048576"},
-		{func(c *Calibration) { c.Choice.Groups = []int{2} }, ": group_tiers are [2], want 1 first"},
-		{func(c *Calibration) { c.Choice.Groups = []int{0, 1} }, ": group_tiers are [0 1], want them to rise from 1 to 64"},
-		{func(c *Calibration) { c.Batch = 0 }, ": batch_tokens is 0, want 1 to 65536"},
-		{func(c *Calibration) { c.Batch = math.MaxInt }, ": batch_tokens is 9223372036854775807, want 1 to 65536"},
-		{func(c *Calibration) { c.Layers[0].Chosen = 2 }, ": layers[0]: layer 0, 2 experts a token, 1 counts and 1 shares do not go together"},
-		{func(c *Calibration) { c.Layers[0].Popularity = nil }, ": layers[0]: layer 0, 1 experts a token, 1 counts and 0 shares do not go together"},
+		{func(c *Calibration) { c.Choice.Rows = nil }, damaged + "row_tiers has 0 sizes, want 1 to 64"},
+		{func(c *Calibration) { c.Choice.Rows = []int{4, 4} }, damaged + "row_tiers are [4 4], want them to rise from 1 to 1048576"},
+		{func(c *Calibration) { c.Choice.Rows = []int{1 << 30} }, damaged + "row_tiers are [1073741824], want them to rise from 1 to 1048576"},
+		{func(c *Calibration) { c.Choice.Groups = []int{2} }, damaged + "group_tiers are [2], want 1 first"},
+		{func(c *Calibration) { c.Choice.Groups = []int{0, 1} }, damaged + "group_tiers are [0 1], want them to rise from 1 to 64"},
+		{func(c *Calibration) { c.Batch = 0 }, damaged + "batch_tokens is 0, want 1 to 65536"},
+		{func(c *Calibration) { c.Batch = math.MaxInt }, damaged + "batch_tokens is 9223372036854775807, want 1 to 65536"},
+		{func(c *Calibration) { c.Layers[0].Chosen = 2 }, damaged + "layers[0]: layer 0, 2 experts a token, 1 counts and 1 shares do not go together"},
+		{func(c *Calibration) { c.Layers[0].Popularity = nil }, damaged + "layers[0]: layer 0, 1 experts a token, 1 counts and 0 shares do not go together"},
+		{func(c *Calibration) { c.Tokens = -5 }, damaged + "batches is 2, of 8 tokens each, and tokens is -5: want 1 batch or more, and no fewer tokens"},
+		{func(c *Calibration) { c.Tokens = 15 }, damaged + "batches is 2, of 8 tokens each, and tokens is 15: want 1 batch or more, and no fewer tokens"},
+		{func(c *Calibration) { c.Batches = 0 }, damaged + "batches is 0, of 8 tokens each, and tokens is 16: want 1 batch or more, and no fewer tokens"},
+		{func(c *Calibration) { c.Layers[0].Layer = -1 }, damaged + "layers[0]: layer -1, 1 experts a token, 1 counts and 1 shares do not go together"},
+		{func(c *Calibration) { c.Layers = append(c.Layers, c.Layers[0]) }, damaged + "layers[1]: layer 0, 1 experts a token, 1 counts and 1 shares do not go together"},
+		{func(c *Calibration) { c.Layers[0].Counts[0] = -1 }, damaged + "layers[0]: counts[0] is -1, want 0 or more"},
+		{func(c *Calibration) { c.Layers[0].Popularity[0] = 1e300 }, damaged + "layers[0]: popularity[0] is 1e+300, want 0 to 1"},
+		{func(c *Calibration) { c.Layers[0].Popularity[0] = -0.5 }, damaged + "layers[0]: popularity[0] is -0.5, want 0 to 1"},
+		{func(c *Calibration) { c.Layers[0].Popularity[0] = 0.5 }, damaged + "layers[0]: popularity is 0.5 in all, want 1"},
+		{func(c *Calibration) { c.Layers[0].Rows = [][2]int{{0, 1}, {1, -1}} }, damaged + "layers[0]: rows[1] is [1 -1], want 0 or more"},
+		{func(c *Calibration) { c.Layers[0].Unreached = []int{0} }, damaged + "layers[0]: unreached is [0], and counts of [] are 0"},
+		{func(c *Calibration) { c.Layers[0].Counts[0] = 0 }, damaged + "layers[0]: unreached is [], and counts of [0] are 0"},
+		{func(c *Calibration) { c.Layers[0].Threshold = -1 }, damaged + "layers[0]: drift_threshold is -1, want 0 to 1"},
 	} {
 		x := good()
 		c.spoil(x)
@@ -244,7 +258,7 @@ func writeManifest(t *testing.T, dir, compiled string) string {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(`{"version":1,"batch_tokens":8,"choice":{"row_tiers":[2],"group_tiers":[1]},"layers":[{"layer":1,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]},{"layer":2,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]}]}`))
+	f.Add([]byte(`{"version":1,"tokens":8,"batch_tokens":8,"batches":1,"choice":{"row_tiers":[2],"group_tiers":[1]},"layers":[{"layer":1,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]},{"layer":2,"experts_per_token":2,"counts":[1,2,3,4],"popularity":[0.1,0.2,0.3,0.4]}]}`))
 	f.Add([]byte(`{"version":1,"batch_tokens":9223372036854775807,"choice":{"row_tiers":[2],"group_tiers":[1]}}`))
 	f.Add([]byte(`{"layers":[null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -99,6 +99,13 @@ func (f *benchFlags) options(a *App) (o bench.Options, err error) {
 		f.routing.use(pkg, r)
 		r.Inside, r.Taps, r.Tap, r.Events = inside, nil, nil, nil // whether live routing drifts is not asked
 	}
+	told := map[string]bool{}
+	o.Opened = func(pkg string, m *runtime.Model) {
+		if !told[pkg] {
+			a.noteUnused(pkg, m.Unused(), m.Manifest().Artifacts, f.routing)
+		}
+		told[pkg] = true
+	}
 	o.Repetitions, o.NoWarmup, o.Delay, o.Seed = f.repetitions, f.noWarmup, time.Duration(f.delay)*time.Second, f.seed
 	o.Resident, o.Bubble, o.Profile = f.resident, f.bubble, f.profile
 	if !f.resident {

@@ -40,7 +40,8 @@ by which run sizes the device's graphs and tells when routing drifts.
 
 A file of text is one text, or with a name in .jsonl an object a line, its text
 under "text". Costs that are not given are assumed from the size of an expert;
-with --backend they are measured there. After Ctrl-C what was counted is kept.`,
+with --backend they are measured there. After Ctrl-C what was counted is kept,
+except in place of a calibration by the whole of a text.`,
 		Example: `  estream calibrate olmoe.estream --text novel.txt
   estream calibrate --batch 128 --tiers 6 --groups 1,2,4 olmoe.estream --text a.txt b.txt
   estream calibrate --json -o olmoe.json olmoe.estream --text texts.jsonl`,
@@ -122,7 +123,7 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 	}
 	dir := args[0]
 	f.text = append(f.text, args[1:]...)
-	out, err := newCalibrationFile(ctx, f.output, dir)
+	out, err := newCalibrationFile(ctx, f.output, dir, append(f.text, f.tokensFile)...)
 	if err != nil {
 		return err
 	}
@@ -131,16 +132,20 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	call, countErr := a.countRoutes(ctx, dir, f, counter)
+	text, err := a.sequences(ctx, dir, f)
+	if err != nil {
+		return err
+	}
+	if timing != nil { // first: what the device cannot do is known before all of the text is run
+		if err := a.measureLaunches(ctx, dir, f, w, text, timing); err != nil {
+			return err
+		}
+	}
+	call, countErr := a.countRoutes(ctx, dir, f, text, counter)
 	if countErr != nil && (ctx.Err() == nil || counter.Batches() == 0) {
 		return countErr
 	}
 	w.Call = call
-	if timing != nil && countErr == nil {
-		if err := a.measureLaunches(ctx, dir, f, w, timing); err != nil {
-			return err
-		}
-	}
 	if w.Cost, w.CostFrom, err = a.cost(dir, f, timing); err != nil {
 		return err
 	}
@@ -153,7 +158,7 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 		return err
 	}
 	c.Interrupted = countErr != nil
-	if err := a.tellCalibration(c, f, out); err != nil {
+	if err := a.tellCalibration(c, dir, f, out); err != nil {
 		return err
 	}
 	return countErr
@@ -161,9 +166,9 @@ func (a *App) calibrate(ctx context.Context, f calibrateFlags, args []string) er
 
 // newCalibrationFile begins the file that a calibration is written to: the package's
 // own, or one outside of it.
-func newCalibrationFile(ctx context.Context, named, dir string) (*output, error) {
+func newCalibrationFile(ctx context.Context, named, dir string, texts ...string) (*output, error) {
 	if named != "" {
-		return newOutput(ctx, "output", named, dir)
+		return newOutput(ctx, "output", named, append(texts, dir)...)
 	}
 	path := filepath.Join(dir, calibrate.Name)
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
@@ -171,6 +176,9 @@ func newCalibrationFile(ctx context.Context, named, dir string) (*output, error)
 	}
 	if _, err := os.Stat(filepath.Join(dir, layout.ManifestName)); err != nil {
 		return nil, fmt.Errorf("%s is no package: %w", dir, err)
+	}
+	if err := calibrate.Sweep(dir); err != nil {
+		return nil, unwritten("output", path, err)
 	}
 	return beginOutput(ctx, "output", path)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // countRoutes runs the text on the host, and returns how many experts a call has.
-func (a *App) countRoutes(ctx context.Context, dir string, f calibrateFlags, c *calibrate.Counter) (call int, err error) {
+func (a *App) countRoutes(ctx context.Context, dir string, f calibrateFlags, text [][]int32, c *calibrate.Counter) (call int, err error) {
 	f.backend = "host"
 	o, err := a.prepare(f.runFlags)
 	if err != nil {
@@ -31,10 +31,7 @@ func (a *App) countRoutes(ctx context.Context, dir string, f calibrateFlags, c *
 		return 0, err
 	}
 	defer m.Close()
-	text, total, err := a.sequences(ctx, m, f)
-	if err != nil {
-		return 0, err
-	}
+	total := tokensOf(text)
 	begun := time.Now()
 	shown := begun
 	for _, prompts := range batched(text, f.batch) {
@@ -66,28 +63,39 @@ func batched(text [][]int32, batch int) (runs [][][]int32) {
 	return runs
 }
 
-// sequences returns the text's tokens in sequences of at most a batch, and how many
-// there are.
-func (a *App) sequences(ctx context.Context, m *runtime.Model, f calibrateFlags) (text [][]int32, total int, err error) {
+// sequences returns the text's tokens in sequences of at most a batch.
+func (a *App) sequences(ctx context.Context, dir string, f calibrateFlags) (text [][]int32, err error) {
 	var whole [][]int32
 	if f.tokensFile != "" {
 		whole, err = readTokens(ctx, f.tokensFile)
 	} else {
-		whole, err = encodeFiles(ctx, m, f.text)
+		whole, err = a.encodeFiles(ctx, dir, f.text)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	if total := tokensOf(whole); total < f.batch {
+		return nil, fmt.Errorf("%d tokens of text, want %d, one batch, or more: give more text, or a smaller --batch", total, f.batch)
 	}
 	for _, ids := range whole {
-		text, total = slices.AppendSeq(text, slices.Chunk(ids, f.batch)), total+len(ids)
+		text = slices.AppendSeq(text, slices.Chunk(ids, f.batch))
 	}
-	if total < f.batch {
-		return nil, 0, fmt.Errorf("%d tokens of text, want %d, one batch, or more: give more text, or a smaller --batch", total, f.batch)
-	}
-	return text, total, nil
+	return text, nil
 }
 
-func encodeFiles(ctx context.Context, m *runtime.Model, files []string) ([][]int32, error) {
+func tokensOf(text [][]int32) (n int) {
+	for _, ids := range text {
+		n += len(ids)
+	}
+	return n
+}
+
+func (a *App) encodeFiles(ctx context.Context, dir string, files []string) ([][]int32, error) {
+	m, err := a.look(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
 	tok, err := openTokenizer(m)
 	if err != nil {
 		return nil, err
@@ -140,7 +148,7 @@ func readTexts(ctx context.Context, path string) ([]string, error) {
 }
 
 // measureLaunches runs two sequences of the text on the device.
-func (a *App) measureLaunches(ctx context.Context, dir string, f calibrateFlags, w calibrate.Wish, t *calibrate.Timing) error {
+func (a *App) measureLaunches(ctx context.Context, dir string, f calibrateFlags, w calibrate.Wish, text [][]int32, t *calibrate.Timing) error {
 	o, err := a.prepare(f.runFlags)
 	if err != nil {
 		return err
@@ -162,10 +170,6 @@ func (a *App) measureLaunches(ctx context.Context, dir string, f calibrateFlags,
 		return err
 	}
 	defer m.Close()
-	text, _, err := a.sequences(ctx, m, f)
-	if err != nil {
-		return err
-	}
 	a.note("measuring launches on %s", f.backend)
 	_, err = m.Run(ctx, runtime.Batch{Prompts: text[:min(2, len(text))], Logits: runtime.None})
 	return err

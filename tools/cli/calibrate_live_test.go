@@ -120,7 +120,8 @@ func (s stopping) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return s.Source.ReadAt(ctx, p, off)
 }
 
-// TestCalibrateInterrupted: what was counted before the signal is kept.
+// TestCalibrateInterrupted: what was counted before the signal is kept, but in place of
+// nothing that is whole.
 func TestCalibrateInterrupted(t *testing.T) {
 	var out, notes bytes.Buffer
 	a := Default()
@@ -128,31 +129,50 @@ func TestCalibrateInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	require.Zero(t, Main(a, []string{"pack", "--encoding", "f32", "../../testdata/olmoe", dir}), notes.String())
 	tokens := lines(t, sequence(160*20, 0, 7))
-	for _, c := range []struct {
-		reads int64
-		kept  bool
-	}{{2, false}, {200, true}} {
+	interrupt := func(reads int64, more ...string) {
 		ctx, stop := context.WithCancel(t.Context())
 		var left atomic.Int64
-		left.Store(c.reads)
+		left.Store(reads)
 		a.Sources = []Source{{Name: "stopping", Open: func(_, path string) (pager.Source, error) {
 			f, err := pager.OpenFile(path)
 			return stopping{f, &left, stop}, err
 		}}}
 		root := a.root()
-		root.SetArgs([]string{"calibrate", "--batch", "16", "--threads", "1", "--source", "stopping", "--tokens-file", tokens, dir})
-		err := root.ExecuteContext(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		got, err := calibrate.Load(dir)
+		root.SetArgs(append([]string{"calibrate", "--batch", "16", "--threads", "1", "--source", "stopping", "--tokens-file", tokens, dir}, more...))
+		out.Reset()
+		notes.Reset()
+		require.ErrorIs(t, root.ExecuteContext(ctx), context.Canceled)
+	}
+	kept := func(path string) *calibrate.Calibration {
+		c, err := calibrate.Read(path, dir)
 		require.NoError(t, err)
-		if !c.kept {
-			require.Nil(t, got)
-			continue
-		}
+		return c
+	}
+	within := filepath.Join(dir, calibrate.Name)
+	interrupt(2)
+	require.Nil(t, kept(within))
+	for range 2 { // an interrupted one is replaced
+		interrupt(200)
+		got := kept(within)
 		require.True(t, got.Interrupted)
 		require.Equal(t, 0, got.Batches%8, "whole runs of eight batches")
 		require.Less(t, got.Tokens, 160*20)
-		require.Contains(t, notes.String(), fmt.Sprintf("note: interrupted after %d batches, which are kept\n", got.Batches))
+		require.Equal(t, fmt.Sprintf("note: interrupted after %d batches, which are kept\n", got.Batches), notes.String())
 		require.Contains(t, out.String(), "choice ")
 	}
+
+	require.Zero(t, Main(a, []string{"calibrate", "--batch", "16", "--tokens-file", tokens, dir}), notes.String())
+	whole := kept(within)
+	require.False(t, whole.Interrupted)
+	interrupt(200)
+	require.Equal(t, whole, kept(within))
+	require.Regexp(t, `^note: interrupted after \d+ batches, which are not kept: \S+/calibration\.json, by the whole of its text, stays; -o FILE keeps them in another place\n$`, notes.String())
+	require.Contains(t, out.String(), "kept      "+within+", as it was\n")
+	elsewhere := filepath.Join(t.TempDir(), "part.json")
+	interrupt(200, "-o", elsewhere)
+	require.True(t, kept(elsewhere).Interrupted)
+	require.Equal(t, whole, kept(within))
+	left, err := filepath.Glob(within + ".*")
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

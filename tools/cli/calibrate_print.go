@@ -10,17 +10,13 @@ import (
 	"estream/tools/calibrate"
 )
 
-// tellCalibration writes the file, and prints what it says.
-func (a *App) tellCalibration(c *calibrate.Calibration, f calibrateFlags, out *output) error {
-	data, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		return err
-	}
-	if _, err := out.Write(append(data, '\n')); err != nil {
-		return err
-	}
-	path := out.path
-	if err := out.finish(); err != nil {
+// tellCalibration writes the file, unless a better one stands there, and prints what it
+// says.
+func (a *App) tellCalibration(c *calibrate.Calibration, dir string, f calibrateFlags, out *output) error {
+	kept, whole := out.path, c.Interrupted && complete(out.path, dir)
+	if whole {
+		kept += ", as it was"
+	} else if err := writeCalibration(c, out); err != nil {
 		return err
 	}
 	for _, l := range c.Layers {
@@ -28,13 +24,37 @@ func (a *App) tellCalibration(c *calibrate.Calibration, f calibrateFlags, out *o
 			a.note("warning: layer %d: no token reached %d of %d experts: %s", l.Layer, n, len(l.Counts), list(l.Unreached))
 		}
 	}
-	if c.Interrupted {
+	switch {
+	case whole:
+		a.note("note: interrupted after %d batches, which are not kept: %s, by the whole of its text, stays; -o FILE keeps them in another place", c.Batches, out.path)
+	case c.Interrupted:
 		a.note("note: interrupted after %d batches, which are kept", c.Batches)
+	}
+	if f.output == "" && !whole {
+		a.noteOutgrown(dir, c)
 	}
 	if f.asJSON {
 		return a.printJSON(c)
 	}
-	return a.printCalibration(c, path)
+	return a.printCalibration(c, kept)
+}
+
+func writeCalibration(c *calibrate.Calibration, out *output) error {
+	data, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	return out.finish()
+}
+
+// complete reports whether a file has a calibration of the package in dir by the whole
+// of a text.
+func complete(path, dir string) bool {
+	c, err := calibrate.Read(path, dir)
+	return err == nil && c != nil && !c.Interrupted
 }
 
 // list prints numbers, runs of them shortened: 0, 2-5.
@@ -53,12 +73,12 @@ func list(ns []int) string {
 	return strings.Join(out, ", ")
 }
 
-func (a *App) printCalibration(c *calibrate.Calibration, path string) error {
+func (a *App) printCalibration(c *calibrate.Calibration, kept string) error {
 	us := func(s float64) float64 { return s * 1e6 }
 	fmt.Fprintf(a.Stdout, "text      %d tokens, %d batches of %d\n", c.Tokens, c.Batches, c.Batch)
 	fmt.Fprintf(a.Stdout, "cost      launch %.1f us, expert %.2f us, row %.3f us; on the host expert %.2f us, row %.3f us: %s\n",
 		us(c.Cost.Launch), us(c.Cost.Body), us(c.Cost.Row), us(c.Cost.HostExpert), us(c.Cost.HostRow), c.CostFrom)
-	fmt.Fprintf(a.Stdout, "choice    %s\nkept      %s\n\n", choiceText(c.Choice), path)
+	fmt.Fprintf(a.Stdout, "choice    %s\nkept      %s\n\n", choiceText(c), kept)
 	if err := a.printLayers(c); err != nil {
 		return err
 	}
@@ -67,12 +87,16 @@ func (a *App) printCalibration(c *calibrate.Calibration, path string) error {
 }
 
 // choiceText says what a device is given.
-func choiceText(c calibrate.Choice) string {
-	text := fmt.Sprintf("tiers of %v rows, launches of %v experts", c.Rows, c.Groups)
-	if c.Host {
+func choiceText(c *calibrate.Calibration) string {
+	if c.AllOnHost() {
+		return "all experts run on the host, the device gets none"
+	}
+	x := c.Choice
+	text := fmt.Sprintf("tiers of %v rows, launches of %v experts", x.Rows, x.Groups)
+	if x.Host {
 		text += ", the rest on the host"
 	}
-	if c.Drop {
+	if x.Drop {
 		text += ", rows beyond the largest tier dropped"
 	}
 	return text

@@ -66,7 +66,12 @@ func Main(a *App, args []string) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE) // stdout or stderr that nobody reads is an error of a write, as other files are
 	defer signal.Stop(broken)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+		signal.Notify(broken, syscall.SIGHUP) // a closed terminal sends two, of which the second is none of the user's
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	out := &printer{Writer: stoppable{a.Stdout, ctx.Done()}}

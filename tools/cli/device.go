@@ -252,11 +252,14 @@ func (a *App) printDevice(s *deviceTarget) {
 }
 
 func (a *App) deviceRun(ctx context.Context, f *deviceFlags, args []string) (err error) {
-	out, err := newOutput(ctx, "output", f.output, f.load.Package)
+	out, err := newOutput(ctx, "output", f.output, f.load.Package, f.load.Program, f.load.Libraries)
 	if err != nil {
 		return err
 	}
 	out.discard() // adb writes it: its place is only tried
+	if out != nil && out.path == "" {
+		return usagef("--output %s: adb writes no pipe, device or stream: name a file", f.output)
+	}
 	s, err := a.attach(ctx, f)
 	if err != nil {
 		return err
@@ -282,7 +285,7 @@ func (a *App) deviceRun(ctx context.Context, f *deviceFlags, args []string) (err
 	if err != nil || f.output == "" {
 		return err
 	}
-	return s.device.Pull(ctx, path.Join(s.place.Folder, result), f.output)
+	return s.device.Pull(ctx, path.Join(s.place.Folder, result), out.path)
 }
 
 // ended is the error of a program that ended with a code on a device.

@@ -76,11 +76,7 @@ func exportTable() string {
 
 // export writes m, which was read from path.
 func (a *App) export(ctx context.Context, format export.Format, f exportFlags, path string, m *ir.Module) error {
-	var pkgs []string
-	if isFolder(path) {
-		pkgs = append(pkgs, path)
-	}
-	out, err := newOutput(ctx, "output", f.output, pkgs...)
+	out, err := newOutput(ctx, "output", f.output, path)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (a *App) inspect(m *runtime.Model, dir string, records bool) error {
 	for _, x := range man.Artifacts {
 		p("compiled  %s of %s for %s, by %s: %s", x.Name, x.Backend, x.Arch, x.SDK, x.File)
 	}
-	calibrationOf(dir).print(p)
+	a.calibrationOf(dir).print(p)
 	for _, kv := range man.Policy {
 		p("policy    %s: %s", kv.Key, kv.Value)
 	}
@@ -231,6 +231,6 @@ func (a *App) inspectJSON(m *runtime.Model, dir string) error {
 	return a.printJSON(censusJSON(c, map[string]any{
 		"family": man.Family, "version": man.Version, "align": man.Align, "packing": man.Packing, "backends": man.Backends, "ops": man.Ops,
 		"layers": m.Module().Layers, "classes": classes(m), "expert_classes": experts(m), "hidden": hidden(m), "vocab": m.Vocab(), "files": filesJSON(man.Files), "policy": keyValuesJSON(man.Policy), "provenance": keyValuesJSON(man.Provenance),
-		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows), "artifacts": artifactsJSON(man.Artifacts), "calibration": calibrationOf(dir),
+		"config": string(man.Config), "module": man.Module, "experts": recordsJSON(man.Experts), "dense": recordsJSON(man.Dense), "rows": regionsJSON(man.Rows), "artifacts": artifactsJSON(man.Artifacts), "calibration": a.calibrationOf(dir),
 	}))
 }

@@ -19,3 +19,12 @@ func TestHalf(t *testing.T) {
 		require.Equal(t, c.want, half(c.shares), "%v", c.shares)
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"measured on qnn-htp": "measured on qnn-htp", "": "",
+		"a\nroutes    b": `"a\nroutes    b"`, "\x1b[31mred": `"\x1b[31mred"`, `say "no"`: `"say \"no\""`, "\u202eback": `"\u202eback"`,
+	} {
+		require.Equal(t, want, oneLine(text), "%q", text)
+	}
+}

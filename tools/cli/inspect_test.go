@@ -43,7 +43,7 @@ func TestInspectCalibration(t *testing.T) {
 	ok(t, "calibrate", "--batch", "8", "--row-tiers", "2,8", "--groups", "1", "--launch-us", "1", "--tokens-file", tokens, dir)
 	require.Regexp(t, `(?m)^routes    by calibration.json: 16 tokens, 2 batches of 8; (1\d|2[0-4]) of 24 experts reached
 routes    half of a layer's choices go to [1-4] to [1-4] of its experts
-routes    on a device: tiers of \[2 8\] rows, launches of \[1\] experts, the rest on the host; costs in part given, assumed of an expert's size
+routes    on a device: all experts run on the host, the device gets none; costs in part given, assumed of an expert's size
 policy `, ok(t, "inspect", dir).out)
 	x := calibration().(map[string]any)
 	require.Equal(t, map[string]any{"row_tiers": []any{2.0, 8.0}, "group_tiers": []any{1.0}, "host": true, "drop": false}, x["choice"])

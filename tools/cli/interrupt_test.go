@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +24,7 @@ import (
 // the output.
 func TestInterrupted(t *testing.T) {
 	dir := packed(t, trained, "w8")
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		interrupt(t, dir, sig, true)
 	}
 	interrupt(t, dir, os.Interrupt, false)
@@ -49,11 +51,34 @@ func interrupt(t *testing.T, dir string, sig os.Signal, given bool) {
 		require.NoError(t, pipe.Close())
 	}
 	require.NoError(t, cmd.Process.Signal(sig))
+	if sig == syscall.SIGHUP { // a shell sends it as well as the system
+		time.Sleep(20 * time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(sig))
+	}
 	err = cmd.Wait()
 	require.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %v: %s", sig, err, stderr.String())
 	require.Empty(t, stdout.String(), sig)
 	require.Contains(t, stderr.String(), "estream: interrupted\n", sig)
-	require.NoFileExists(t, out, sig)
+	left, err := os.ReadDir(filepath.Dir(out))
+	require.NoError(t, err)
+	require.Empty(t, left, sig)
+}
+
+// What nohup runs outlives its terminal.
+func TestNohup(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, syscall.Mkfifo(tokens, 0o600))
+	cmd := exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0])
+	cmd.Env = append(os.Environ(), mainArgs+"="+strings.Join([]string{"run", "--tokens-file", tokens, packed(t, tiny, "w4")}, "\n"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	pipe, err := os.OpenFile(tokens, os.O_WRONLY, 0) // waits until the command reads it
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	_, err = pipe.WriteString("1,2\n")
+	require.NoError(t, errors.Join(err, pipe.Close()))
+	require.NoError(t, cmd.Wait(), "%s", &stderr)
 }
 
 // A signal ends a bench: what was measured is printed whole, and the trace is whole.

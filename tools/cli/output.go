@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"runtime"
 	"syscall"
 
 	"estream/pager/layout"
@@ -17,76 +17,101 @@ import (
 // An output is a file that is written beside its place and renamed when it is whole.
 // It is made, and written to, before a run, so that a place that cannot be is known at once.
 // A device or a pipe is written to in its place, for as long as the command's context
-// lasts.
+// lasts, and so is the file that the command's stdout or stderr goes to.
 type output struct {
-	io.Writer        // what is written to f goes through it
-	path      string // empty: f is the place itself
-	f         *os.File
+	io.Writer           // what is written to f goes through it
+	flag, path string   // path is empty: f is the place itself
+	f          *os.File // nil: it is not the output's to close
 }
 
-// newOutput begins the file that a flag names, or that a link leads to; it may not
-// lie in one of the packages.
-func newOutput(ctx context.Context, flag, path string, pkgs ...string) (*output, error) {
-	if path == "" {
+// newOutput begins the file that a flag names, or that a link leads to; it may be none
+// that the command reads, nor lie in a folder of those or in a package.
+func newOutput(ctx context.Context, flag, named string, read ...string) (*output, error) {
+	if named == "" {
 		return nil, nil
 	}
-	named := path
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil { // a link is followed, and what it leads to replaced
-		path = real
-	}
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, usagef("--%s %s is a folder: name a file", flag, named)
-	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+	path, err := placeOf(named)
+	if err != nil {
 		return nil, unwritten(flag, path, err)
 	}
-	for _, pkg := range pkgs {
-		inside, err := within(path, pkg)
-		if err != nil {
-			return nil, err
-		}
-		if inside {
-			return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, pkg)
-		}
+	if isFolder(path) {
+		return nil, usagef("--%s %s is a folder: name a file", flag, named)
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), layout.ManifestName)); err == nil {
-		return nil, usagef("--%s %s lies in the package %s: name another place", flag, named, filepath.Dir(path))
+	if err := spare(flag, named, path, read); err != nil {
+		return nil, err
+	}
+	if f := inherited(named, path); f != nil {
+		o := &output{flag: flag}
+		o.Writer = told{stoppable{f, ctx.Done()}, o}
+		return o, nil
 	}
 	return beginOutput(ctx, flag, path)
 }
 
 // beginOutput is newOutput at a place that is known. A pipe waits here for a reader.
 func beginOutput(ctx context.Context, flag, path string) (*output, error) {
+	o := &output{flag: flag}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		f, err := until(ctx, func() (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) })
 		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
+			return nil, o.failed(err)
 		}
-		return &output{stoppable{f, ctx.Done()}, "", f}, nil
+		o.Writer, o.f = told{stoppable{f, ctx.Done()}, o}, f
+		return o, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	o.path = path
+	f, err := layout.CreateTemp(path, "")
 	if err != nil {
-		return nil, unwritten(flag, path, err)
+		return nil, o.failed(err)
 	}
-	o := &output{f, path, f}
+	o.Writer, o.f = told{f, o}, f
 	if err := o.try(); err != nil {
 		o.discard()
-		return nil, unwritten(flag, path, err)
+		return nil, o.failed(err)
 	}
 	return o, nil
+}
+
+// A told is the writer of an output whose errors say which flag named it and what to do.
+type told struct {
+	io.Writer
+	o *output
+}
+
+func (t told) Write(b []byte) (int, error) {
+	n, err := t.Writer.Write(b)
+	return n, t.o.failed(err)
+}
+
+// failed is an error of the output's file, told of its place.
+func (o *output) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if o.path == "" {
+		return fmt.Errorf("--%s: %w", o.flag, err)
+	}
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		err = &fs.PathError{Op: e.Op, Path: o.path, Err: e.Err} // the name beside it is gone, or nobody's
+	}
+	return unwritten(o.flag, o.path, err)
 }
 
 // try finds out what making a file does not: whether there is room for any of it, and
 // whether a file that stands in its place may be replaced.
 func (o *output) try() error {
-	if err := errors.Join(roomIn(o.f), o.f.Chmod(0o644)); err != nil {
+	if err := roomIn(o.f); err != nil {
 		return err
 	}
+	st, err := os.Stat(o.path)
+	if err != nil {
+		return nil // nothing to replace
+	}
+	if folder, err := os.Stat(filepath.Dir(o.path)); err == nil && stuck(st, folder) {
+		return &fs.PathError{Op: "replace", Path: o.path, Err: syscall.EPERM}
+	}
 	f, err := os.OpenFile(o.path, os.O_WRONLY, 0)
-	if errors.Is(err, syscall.EPERM) { // EACCES does not keep a file from being replaced
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EROFS) { // EACCES does not keep a file from being replaced
 		return err
 	}
 	if err == nil {
@@ -122,7 +147,7 @@ func (o *output) room(bytes int64) error {
 	dir := filepath.Dir(o.path)
 	free, err := layout.FreeSpace(dir)
 	if err == nil && bytes > free {
-		err = fmt.Errorf("--output: %s are to be written and %s are free in %s: make room there or name another place", formatSize(bytes), formatSize(free), dir)
+		err = fmt.Errorf("--%s: %s are to be written and %s are free in %s: make room there or name another place", o.flag, formatSize(bytes), formatSize(free), dir)
 	}
 	return err
 }
@@ -130,21 +155,6 @@ func (o *output) room(bytes int64) error {
 // same reports whether two outputs would take each other's place.
 func (o *output) same(other *output) bool {
 	return o != nil && other != nil && o.path != "" && o.path == other.path
-}
-
-// within reports whether a file's folder is dir or lies in it.
-func within(path, dir string) (bool, error) {
-	var real [2]string
-	for i, p := range []string{filepath.Dir(path), dir} {
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return false, err
-		}
-		if real[i], err = filepath.EvalSymlinks(abs); err != nil {
-			return false, err
-		}
-	}
-	return real[0] == real[1] || strings.HasPrefix(real[0], real[1]+string(filepath.Separator)), nil
 }
 
 // discard removes what was begun, unless write has finished it.
@@ -161,16 +171,45 @@ func (o *output) discard() {
 // finish puts what was written in its place.
 func (o *output) finish() error {
 	f := o.f
+	if f == nil {
+		return nil
+	}
 	if o.path == "" {
 		o.f = nil
-		return f.Close()
+		return o.failed(f.Close())
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
+	if err := f.Sync(); err != nil {
+		return o.failed(err)
 	}
+	if runtime.GOOS == "windows" { // which renames no open file; elsewhere it is locked till then
+		f.Close() // it is synced
+	}
+	defer f.Close() // likewise
 	o.f = nil
-	if err := os.Rename(f.Name(), o.path); err != nil {
-		return fmt.Errorf("what was written is in %s: %w", f.Name(), err)
+	err := os.Rename(f.Name(), o.path)
+	if errors.Is(err, syscall.EBUSY) { // a file is mounted there, as in containers
+		err = overwrite(o.path, f.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("--%s: what was written is in %s: %w", o.flag, f.Name(), err)
 	}
 	return nil
+}
+
+// overwrite writes what is in the file from, and removes it.
+func overwrite(path, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() // it is only read
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return os.Remove(from)
 }

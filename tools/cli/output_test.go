@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -35,4 +36,20 @@ func TestOutputWaits(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("newOutput waits for a reader of the pipe though its context is done")
 	}
+}
+
+// TestOutputNotPlaced: what cannot be put in its place is kept, and the error says where.
+func TestOutputNotPlaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	o, err := newOutput(t.Context(), "output", path)
+	require.NoError(t, err)
+	name := o.f.Name()
+	_, err = o.f.WriteString("text")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(path, 0o700))
+	require.ErrorContains(t, o.finish(), "what was written is in "+name+": ")
+	o.discard()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
 }

@@ -36,16 +36,16 @@ func (a *App) inspectHTML(ctx context.Context, m *runtime.Model, dir, file strin
 }
 
 // plannedHTML writes the page of a package that synth or pack would make of a config.
-func (a *App) plannedHTML(ctx context.Context, plan *pack.Forecast, config, file string) error {
+func (a *App) plannedHTML(ctx context.Context, plan *pack.Forecast, f synthFlags) error {
 	s, err := a.pageOf(plan.Manifest, &plan.Census, plan.Vocab)
 	if err != nil {
 		return err
 	}
-	s.Planned, s.Name = true, strings.TrimSuffix(baseName(config), ".config.json")
+	s.Planned, s.Name = true, strings.TrimSuffix(baseName(f.config), ".config.json")
 	if s.Name == "config.json" {
-		s.Name = baseName(filepath.Dir(config))
+		s.Name = baseName(filepath.Dir(f.config))
 	}
-	return a.writePage(ctx, s, file)
+	return a.writePage(ctx, s, f.html, f.config, f.named)
 }
 
 // pageOf is what a page of a manifest shows, but for its name.
@@ -78,9 +78,9 @@ func (a *App) namedPacking(name string) (lower.Packing, error) {
 	return lower.Packing{}, fmt.Errorf("its packing %q is unknown", name)
 }
 
-// writePage writes a page into a file that lies in none of the packages.
-func (a *App) writePage(ctx context.Context, s page.Source, file string, pkgs ...string) error {
-	out, err := newOutput(ctx, "html", file, pkgs...)
+// writePage writes a page of what is read into a file that is none of it.
+func (a *App) writePage(ctx context.Context, s page.Source, file string, read ...string) error {
+	out, err := newOutput(ctx, "html", file, read...)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,11 @@ func (a *App) writePage(ctx context.Context, s page.Source, file string, pkgs ..
 	if _, err := until(ctx, func() (page.Source, error) { return s, page.Write(out, s) }); err != nil {
 		return err
 	}
-	return out.finish()
+	if err := out.finish(); err != nil {
+		return err
+	}
+	a.note("page written to %s", file)
+	return nil
 }
 
 // baseName is the last part of a path, whatever it is typed as.

@@ -112,6 +112,7 @@ func (a *App) plan(ctx context.Context, f planFlags, dir string) (err error) {
 		if err := out.finish(); err != nil {
 			return err
 		}
+		a.note("plot written to %s", f.plot)
 	}
 	if f.asJSON {
 		return a.printJSON(all.json())

@@ -67,13 +67,25 @@ func (d counted) Compile(ctx context.Context, g *ir.Graph, p lower.Packing) (sta
 	return d.NPU.Compile(ctx, g, p)
 }
 
-// A device compiles a package's graphs once, whether a profile is kept or measured, and frees them.
+// Fix makes graphs that do read the weights that runs are given.
+func (d counted) Fix(ctx context.Context, gs []*ir.Graph, p lower.Packing, _ [][]lower.Buffer) (made []static.Executable, err error) {
+	for _, g := range gs {
+		x, err := d.NPU.Compile(ctx, g, p)
+		if err != nil {
+			return made, err
+		}
+		made = append(made, x)
+	}
+	return made, nil
+}
+
+// A device compiles a package's graphs once, whether a profile is kept or measured, and frees them; twice with a budget and weights inside.
 func TestPlanCompilesOnce(t *testing.T) {
 	ownCache(t)
 	npu, compiled := lowertest.NewNPU(), 0
 	a := cli.Default()
 	a.Backends = []cli.Backend{{Name: "npu", New: func(lower.Backend) lower.Backend {
-		return static.New(counted{npu, &compiled}, passes.Tiers{T: []int{64}, S: []int{1024}, R: []int{64}})
+		return static.New(counted{npu, &compiled}, passes.Tiers{T: []int{64}, S: []int{128, 1024}, R: []int{16}})
 	}}}
 	dir := filepath.Join(t.TempDir(), "p")
 	did := func(args ...string) (graphs int) {
@@ -90,7 +102,7 @@ func TestPlanCompilesOnce(t *testing.T) {
 	require.Positive(t, once)
 	for _, what := range []string{"measured", "kept"} {
 		before := npu.Runs()
-		require.Equal(t, once, did("plan", "--backend", "npu", "--tokens", "8"), what)
+		require.Equal(t, once, did("plan", "--backend", "npu", "--tokens", "8", "--memory", "1GiB"), what)
 		require.Equal(t, what == "measured", npu.Runs() > before, what)
 	}
 	compiled = 0
@@ -99,4 +111,8 @@ func TestPlanCompilesOnce(t *testing.T) {
 	require.Contains(t, e, "memory budget too small: 1.0 MiB given, ")
 	require.Equal(t, once, compiled)
 	require.Zero(t, npu.Live(), "of a package that is refused")
+
+	t.Setenv("ESTREAM_QNN_WEIGHTS", "inside")
+	require.Equal(t, once, did("plan", "--backend", "npu", "--tokens", "8", "--fresh"), "without a budget")
+	require.Equal(t, 2*once, did("plan", "--backend", "npu", "--tokens", "8", "--fresh", "--memory", "1GiB"))
 }

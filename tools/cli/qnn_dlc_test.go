@@ -23,7 +23,7 @@ func TestQNNDLC(t *testing.T) {
 		{[]string{"prepare", "--dlc", to, "--soc", "v79", dir}, 2, "--dlc writes graphs for no chip in particular: leave --soc out"},
 		{[]string{"prepare", "--dlc", dir, dir}, 1, dir + " is a package: name another folder for DLCs"},
 		{[]string{"prepare", "--dlc", filepath.Join(dir, "x"), dir}, 1, dir + " is a package: name another folder for DLCs"},
-		{[]string{"prepare", "--dlc", to, packed(t, tiny, "f32")}, 1, "packed as host, which qnn-htp does not read"},
+		{[]string{"prepare", "--dlc", to, packed(t, tiny, "f32")}, 1, "packed as host, which qnn-htp does not read: estream repack --backend qnn-htp " + packed(t, tiny, "f32") + " NEW\n"},
 	} {
 		r := run(c.args...)
 		require.Equal(t, c.code, r.code, "%v", c.args)

@@ -54,9 +54,7 @@ the vendor's converters make, for the vendor's tools. That needs libQnnIr.so.`,
 }
 
 func (a *App) prepareQNN(ctx context.Context, dir string, socs []string, asJSON bool) error {
-	o := prepare.Options{Host: a.host(), Waits: func(folder string) {
-		a.note("waiting for another program that has the lock of the folder %s, such as an estream prepare; Ctrl-C ends this one", folder)
-	}}
+	o := prepare.Options{Host: a.host(), Waits: a.noteWaiting}
 	var err error
 	if o.Ops, err = ir.Core(a.Ops...); err != nil {
 		return err
@@ -85,9 +83,13 @@ func (a *App) prepareQNN(ctx context.Context, dir string, socs []string, asJSON 
 	return nil
 }
 
+func (a *App) noteWaiting(folder string) {
+	a.note("waiting for another program that has the lock of the folder %s, such as an estream prepare; Ctrl-C ends this one", folder)
+}
+
 // describeQNN writes the package's graphs to a folder as DLCs.
 func (a *App) describeQNN(ctx context.Context, dir, to string, asJSON bool) error {
-	o := prepare.Options{Host: a.host()}
+	o := prepare.Options{Host: a.host(), Waits: a.noteWaiting}
 	var err error
 	if o.Ops, err = ir.Core(a.Ops...); err != nil {
 		return err

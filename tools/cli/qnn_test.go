@@ -35,9 +35,11 @@ func TestQNN(t *testing.T) {
 	want := next(dir) // on the host
 	hosts := packed(t, tiny, "f32")
 	for _, device := range []string{"qnn-cpu", "qnn-htp"} {
-		r := run("run", "--tokens", "1", "--backend", device, hosts)
-		require.Equal(t, 1, r.code)
-		require.Regexp(t, `^estream: package `+hosts+`: `+device+`: graph \S+: .* is packed as host, which `+device+` does not read: estream repack --backend `+device+` `+hosts+` NEW\n$`, r.errors)
+		for _, command := range [][]string{{"run", "--tokens", "1"}, {"bench"}, {"plan"}} {
+			r := run(append(command, "--backend", device, hosts)...)
+			require.Equal(t, 1, r.code)
+			require.Regexp(t, `^estream: package `+hosts+`: `+device+`: graph \S+: .* is packed as host, which `+device+` does not read: estream repack --backend `+device+` `+hosts+` NEW\n$`, r.errors, command)
+		}
 	}
 	qnnLibrary(t, "libQnnCpu.so")
 	require.Equal(t, want, next("--backend", "qnn-cpu", dir))

@@ -129,6 +129,9 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9,._/+-]+$`)
 
 // quoted makes one word of s for a shell, as it is where that is plain.
 func quoted(s string) string {
+	if strings.HasPrefix(s, "-") { // a file, and no flag
+		s = "./" + s
+	}
 	if plain.MatchString(s) {
 		return s
 	}

@@ -65,7 +65,7 @@ func TestNoteUnusedGenerations(t *testing.T) {
 }
 
 func TestQuoted(t *testing.T) {
-	for s, want := range map[string]string{"a/B_9.-+": "a/B_9.-+", "": "''", "a b": "'a b'", "~": "'~'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a\n": "'a\n'"} {
+	for s, want := range map[string]string{"a/B_9.-+": "a/B_9.-+", "": "''", "a b": "'a b'", "-p": "./-p", "-a b": "'./-a b'", "~": "'~'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a\n": "'a\n'"} {
 		require.Equal(t, want, quoted(s), "%q", s)
 	}
 }

@@ -56,12 +56,12 @@ func (a *App) run(ctx context.Context, f runFlags, args []string) (err error) {
 	if f.chat && (f.tokens != "" || f.tokensFile != "") || f.system != "" && !f.chat {
 		return usagef("--chat is for prompts of text, and --system for --chat")
 	}
-	out, err := newOutput(ctx, "output", f.output, args[0])
+	out, err := newOutput(ctx, "output", f.output, args[0], f.promptsFile, f.tokensFile)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	timeline, err := newTimeline(ctx, f.trace, args[0])
+	timeline, err := newTimeline(ctx, f.trace, args[0], f.promptsFile, f.tokensFile)
 	if err != nil {
 		return err
 	}

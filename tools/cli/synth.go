@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,7 +15,8 @@ import (
 
 // synthFlags are the flags of synth beside those of pack.
 type synthFlags struct {
-	config     string
+	config     string // the file
+	named      string // as the flag has it
 	seed       uint64
 	checkpoint bool
 	dryRun     bool
@@ -79,7 +79,8 @@ Encodings:
 		if f.config == "" {
 			return usagef("--config is missing: usage: %s", cmd.UseLine())
 		}
-		if st, err := os.Stat(f.config); err == nil && st.IsDir() {
+		f.named = f.config
+		if isFolder(f.config) {
 			f.config = filepath.Join(f.config, "config.json")
 		}
 		if f.html != "" && !f.dryRun {
@@ -140,7 +141,7 @@ func (a *App) synthPlan(ctx context.Context, f synthFlags, o pack.Options) error
 		total += f.Size
 	}
 	if f.html != "" {
-		if err := a.plannedHTML(ctx, plan, f.config, f.html); err != nil {
+		if err := a.plannedHTML(ctx, plan, f); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"estream/tools/trace"
 )
@@ -14,9 +13,9 @@ type timeline struct {
 	w   *trace.Writer
 }
 
-// newTimeline begins the file; nil where path is empty. It may not lie in a package.
-func newTimeline(ctx context.Context, path string, pkgs ...string) (*timeline, error) {
-	out, err := newOutput(ctx, "trace", path, pkgs...)
+// newTimeline begins the file; nil where path is empty. It may be none of what is read.
+func newTimeline(ctx context.Context, path string, read ...string) (*timeline, error) {
+	out, err := newOutput(ctx, "trace", path, read...)
 	if out == nil || err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func (t *timeline) close() error {
 		return nil
 	}
 	if err := t.w.Close(); err != nil {
-		return errors.Join(err, t.out.f.Close())
+		return err
 	}
 	return t.out.finish()
 }

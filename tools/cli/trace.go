@@ -76,7 +76,7 @@ and a colour for each layer; --layers draws a part of the run.`,
 
 // traceFile shows a trace that was written before.
 func (a *App) traceFile(ctx context.Context, f traceFlags, path string) error {
-	outs, err := f.open(ctx, nil)
+	outs, err := f.open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *App) traceFile(ctx context.Context, f traceFlags, path string) error {
 // traceRun runs a prompt; its trace is in a file, so that it takes no memory of the
 // run's.
 func (a *App) traceRun(ctx context.Context, f traceFlags, args []string) error {
-	outs, err := f.open(ctx, args[:1])
+	outs, err := f.open(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ type traceOutput struct {
 type traceOutputs []traceOutput
 
 // open begins the files that are asked for.
-func (f traceFlags) open(ctx context.Context, pkgs []string) (outs traceOutputs, err error) {
+func (f traceFlags) open(ctx context.Context, read string) (outs traceOutputs, err error) {
 	if f.waits < 0 {
 		return nil, usagef("--waits=%d: want 0 or more", f.waits)
 	}
@@ -212,7 +212,7 @@ func (f traceFlags) open(ctx context.Context, pkgs []string) (outs traceOutputs,
 			outs.discard()
 			return nil, usagef("--output %s: name a file that ends in .svg or .json", path)
 		}
-		out, err := newOutput(ctx, "output", path, pkgs...)
+		out, err := newOutput(ctx, "output", path, read)
 		if err != nil {
 			outs.discard()
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,11 +62,11 @@ func TestUnused(t *testing.T) {
 	a := cli.Default()
 	a.Backends = []cli.Backend{{Name: "keeping", New: func(h lower.Backend) lower.Backend { return keeping{h, "v1"} }}}
 	left, refused := keeps("any"), keeps("v2")
-	for _, command := range [][]string{{"run", "--tokens", "1,2,3"}, {"plan", "--tokens", "8"}} {
+	for _, command := range [][]string{{"run", "--tokens", "1,2,3"}, {"plan", "--tokens", "8"}, {"bench", "-p", "4,8", "-t", "1,2", "-r", "1", "--no-warmup"}} {
 		again := "estream prepare --soc v1 '" + left + "'\n"
 		code, _, said := runApp(a, append(command, "--backend", "keeping", left)...)
 		require.Zero(t, code, said)
-		require.Contains(t, said, "note: made is left, and its graphs are compiled at each start: it has other graphs: ", command)
+		require.Equal(t, 1, strings.Count(said, "note: made is left, and its graphs are compiled at each start: it has other graphs: "), "%v: %s", command, said)
 		require.Contains(t, said, ": to make it anew: "+again, command)
 
 		code, _, said = runApp(a, append(command, "--backend", "keeping", refused)...)

@@ -70,7 +70,7 @@ func (a *App) inspectWeights(ctx context.Context, path string, f weightsFlags, a
 	}
 	var routes *calibrate.Calibration
 	if s.Kind == "package" {
-		if routes, err = calibrate.Load(path); err != nil {
+		if routes, err = a.usable(path); err != nil {
 			return err
 		}
 	}

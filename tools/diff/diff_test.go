@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -105,6 +106,19 @@ func TestLogitsOfOther(t *testing.T) {
 	broken := errors.New("broken")
 	_, err = Run(t.Context(), Side{}, Side{}, Options{Logits: &Prompt{opener(t, olmoe, 1), func(context.Context) (*Ready, error) { return nil, broken }}})
 	require.ErrorIs(t, err, broken)
+}
+
+// Where logits cannot wait, the error says where that was, and what to do.
+func TestLogitsNowhere(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, room(f, 0))
+	require.Regexp(t, `^logits wait in a temporary file: 4611686018427387904 bytes are needed and \d+ are free in `+filepath.Dir(f.Name())+`: make room there, or set TMPDIR to another folder$`, room(f, 1<<62))
+
+	t.Setenv("TMPDIR", f.Name())
+	_, err = Run(t.Context(), Side{}, Side{}, Options{Logits: &Prompt{}})
+	require.ErrorContains(t, err, "logits wait in a temporary file: set TMPDIR to a folder that can be written to: open "+f.Name())
 }
 
 func TestConfig(t *testing.T) {

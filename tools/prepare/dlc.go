@@ -24,7 +24,7 @@ type Described struct {
 
 // Describe writes the graphs that the package dir has on a backend, one a tier, to
 // files <graph>.dlc of the folder to, which it makes, in place of files of these names.
-// If one fails none is replaced.
+// If one fails none is replaced. Who writes to the same folder waits for the other.
 func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(ctx context.Context, g *ir.Graph, p lower.Packing, path string) error, o Options) (_ []Described, err error) {
 	pkg, err := layout.Open(dir)
 	if err != nil {
@@ -38,10 +38,9 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 	if err != nil {
 		return nil, fmt.Errorf("package %s: %w", dir, err)
 	}
-	for _, at := range []string{to, filepath.Dir(to)} {
-		if _, err := os.Stat(filepath.Join(at, layout.ManifestName)); err == nil {
-			return nil, fmt.Errorf("%s is a package: name another folder for DLCs", at)
-		}
+	to = filepath.Clean(to)
+	if at := layout.Around(to); at != "" {
+		return nil, fmt.Errorf("%s is a package: name another folder for DLCs", at)
 	}
 	graphs := slices.DeleteFunc(m.Graphs, func(g *ir.Graph) bool {
 		_, _, tier := passes.ParseTier(g.Name)
@@ -50,51 +49,25 @@ func Describe(ctx context.Context, dir, to string, b runtime.Device, write func(
 	if len(graphs) == 0 {
 		return nil, fmt.Errorf("package %s: %s runs none of its graphs", dir, b.Name())
 	}
-	fresh, err := begin(to, graphs)
+	w, err := begin(ctx, to, graphs, o.Waits)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
+	defer func() { err = errors.Join(err, w.end()) }()
 	var made []Described
 	for _, g := range graphs {
-		name := g.Name + ".dlc"
-		if err := write(ctx, g, p, filepath.Join(fresh, name)); err != nil {
+		size, err := w.write(g.Name+".dlc", func(path string) error { return write(ctx, g, p, path) })
+		if err != nil {
 			return nil, fmt.Errorf("package %s: %w", dir, err)
 		}
-		info, err := os.Stat(filepath.Join(fresh, name))
-		if err == nil {
-			err = os.Chmod(filepath.Join(fresh, name), readable) // whatever wrote it chose
-		}
-		if err != nil {
-			return nil, err
-		}
-		made = append(made, Described{g.Name, filepath.Join(to, name), info.Size()})
+		made = append(made, Described{g.Name, filepath.Join(to, g.Name+".dlc"), size})
 	}
 	for _, d := range made {
-		if err := os.Rename(filepath.Join(fresh, filepath.Base(d.File)), d.File); err != nil {
+		if err := os.Rename(filepath.Join(w.fresh, filepath.Base(d.File)), d.File); err != nil {
 			return nil, err
 		}
 	}
 	return made, nil
-}
-
-// begin makes the folder to and, within, one for what is made for it. What stands in
-// the way of a file is refused.
-func begin(to string, graphs []*ir.Graph) (fresh string, err error) {
-	for _, g := range graphs {
-		place := filepath.Join(to, g.Name+".dlc")
-		if info, err := os.Lstat(place); err == nil && info.IsDir() {
-			return "", fmt.Errorf("%s is a folder: name another folder for DLCs", place)
-		}
-	}
-	const searchable = 0o755
-	if err = os.MkdirAll(to, searchable); err == nil {
-		fresh, err = os.MkdirTemp(to, ".dlc")
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s cannot be written to: name another folder for DLCs: %w", to, err)
-	}
-	return fresh, nil
 }
 
 // packingOf is the package's packing, if b reads it.

@@ -21,12 +21,13 @@ import (
 	"estream/tools/prepare"
 )
 
-// TestDescribe: each tier's graph is written once; if one cannot be, what was there stays.
-func TestDescribe(t *testing.T) {
-	npu := static.New(lowertest.NewNPU(), passes.Tiers{T: []int{1, 4}, S: []int{8}, R: []int{2}})
+// described packs a tiny package for a device with tiers.
+func described(t *testing.T) (dir string, npu *static.Backend, o prepare.Options) {
+	t.Helper()
+	npu = static.New(lowertest.NewNPU(), passes.Tiers{T: []int{1, 4}, S: []int{8}, R: []int{2}})
 	e, err := pack.FindEncoding("f32")
 	require.NoError(t, err)
-	dir, to := filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "graphs")
+	dir = filepath.Join(t.TempDir(), "p")
 	_, err = pack.Run(t.Context(), "../../testdata/olmoe", dir, pack.Options{
 		Encoding: e, Backend: npu.Name(), Packing: npu.Packings()[0],
 		Families: all.Families(), Formats: []checkpoint.Format{checkpoint.SafeTensors},
@@ -34,7 +35,13 @@ func TestDescribe(t *testing.T) {
 	require.NoError(t, err)
 	ops, err := ir.Core()
 	require.NoError(t, err)
-	o := prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+	return dir, npu, prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+}
+
+// TestDescribe: each tier's graph is written once; if one cannot be, what was there stays.
+func TestDescribe(t *testing.T) {
+	dir, npu, o := described(t)
+	to := filepath.Join(t.TempDir(), "graphs")
 	text, fails := "first", ""
 	write := func(_ context.Context, g *ir.Graph, p lower.Packing, path string) error {
 		if g.Name == fails {
@@ -67,8 +74,32 @@ func TestDescribe(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "whatever mode it was written with")
 	}
-	_, err = prepare.Describe(t.Context(), dir, dir, npu, write, o)
-	require.EqualError(t, err, dir+" is a package: name another folder for DLCs")
+	text, fails = "third", ""
+	require.NoError(t, os.Chmod(made[0].File, 0o600))
+	left, kept := filepath.Join(to, ".dlc123"), filepath.Join(to, ".dlcs")
+	require.NoError(t, os.MkdirAll(filepath.Join(left, "x"), 0o700), "of one that was killed")
+	require.NoError(t, os.Mkdir(kept, 0o700))
+	_, err = prepare.Describe(t.Context(), dir, to, npu, write, o)
+	require.NoError(t, err)
+	for i, want := range []os.FileMode{0o600, 0o644} {
+		info, err := os.Stat(made[i].File)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm(), "that of the file that it replaces")
+	}
+	require.NoDirExists(t, left)
+	require.DirExists(t, kept)
+
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	before, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, in := range []string{dir, filepath.Join(dir, "a"), filepath.Join(dir, "a", "b", "c"), link, filepath.Join(link, "a", "b")} {
+		_, err = prepare.Describe(t.Context(), dir, in, npu, write, o)
+		require.EqualError(t, err, dir+" is a package: name another folder for DLCs", in)
+	}
+	after, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 
 	write = func(context.Context, *ir.Graph, lower.Packing, string) error {
 		t.Error("a graph was written, want places looked at before")

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"syscall"
 
 	"estream/pager/layout"
+	"estream/tools/calibrate"
 )
 
 // A file is a companion that is to be.
@@ -29,7 +29,7 @@ func update(ctx context.Context, opened *layout.Package, made []layout.Artifact,
 		return err
 	}
 	defer folder.Close() // and the lock with it
-	if err := lock(ctx, folder, waits); err != nil {
+	if _, err := lock(ctx, folder, waits); err != nil {
 		return err
 	}
 	now, err := layout.Open(opened.Dir)
@@ -60,16 +60,13 @@ func unwritten(err error) error {
 // not yet in its place, or a binary that no manifest names.
 var leftover = regexp.MustCompile(`^(?:.+\.[0-9]+\.new|[a-z0-9-]+\.v[0-9]+\.[0-9a-f]{8}\.bin)$`)
 
-// sweep removes what killed prepares have left. The caller has the package's lock.
+// sweep removes what killed commands have left. The caller has the package's lock.
 func sweep(pkg *layout.Package) error {
-	entries, err := os.ReadDir(pkg.Dir)
-	for _, e := range entries {
-		known := slices.ContainsFunc(pkg.Manifest.Files, func(f layout.FileSum) bool { return f.Name == e.Name() })
-		if e.Type().IsRegular() && !known && leftover.MatchString(e.Name()) {
-			err = errors.Join(err, os.Remove(pkg.Path(e.Name())))
-		}
-	}
-	return err
+	err := layout.Sweep(pkg.Dir, func(name string) bool {
+		known := slices.ContainsFunc(pkg.Manifest.Files, func(f layout.FileSum) bool { return f.Name == name })
+		return !known && leftover.MatchString(name)
+	})
+	return errors.Join(err, calibrate.Sweep(pkg.Dir))
 }
 
 // keep writes files, then the manifest that names them, then removes those of
@@ -114,12 +111,9 @@ func keep(pkg *layout.Package, made []layout.Artifact, files []file) error {
 	return nil
 }
 
-// readable is the mode of what is made: other users run packages too.
-const readable = 0o644
-
 // replace writes a file that is as it was or whole at each moment.
 func replace(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	f, err := layout.CreateTemp(path, ".new")
 	if err != nil {
 		return err
 	}
@@ -129,7 +123,7 @@ func replace(path string, data []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(readable), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

@@ -9,4 +9,4 @@ import (
 
 // lock has no lock to take: of two that prepare a package within the time in which a
 // manifest is written, one may lose what the other keeps.
-func lock(context.Context, *os.File, func(string)) error { return nil }
+func lock(context.Context, *os.File, func(string)) (bool, error) { return false, nil }

@@ -168,11 +168,15 @@ func TestLeftovers(t *testing.T) {
 	ops, err := ir.Core()
 	require.NoError(t, err)
 	dir, o := packed(t), prepare.Options{Host: host.New(host.Options{}), Ops: ops}
-	left := []string{"model.fb.123.new", "host.v79.d280b0c4.bin.77.new", "qnn-htp.v79.00000000.bin"}
-	kept := []string{"notes.new", "my.bin"}
+	left := []string{"model.fb.123.new", "host.v79.d280b0c4.bin.77.new", "qnn-htp.v79.00000000.bin", "calibration.json.4711"}
+	kept := []string{"notes.new", "my.bin", "calibration.json", "calibration.json.old"}
 	for _, name := range append(left, kept...) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
+	begun, err := layout.CreateTemp(filepath.Join(dir, "calibration.json"), "")
+	require.NoError(t, err)
+	defer begun.Close()
+	kept = append(kept, filepath.Base(begun.Name()))
 	_, err = prepare.Run(t.Context(), dir, []prepare.Backend{compiler{o.Host, "v75", "a"}}, o)
 	require.NoError(t, err)
 	for _, name := range left {
@@ -181,6 +185,19 @@ func TestLeftovers(t *testing.T) {
 	for _, name := range append(kept, "host.v75.c1d04330.bin") {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
+}
+
+// A manifest that others may not read stays so.
+func TestMode(t *testing.T) {
+	ops, err := ir.Core()
+	require.NoError(t, err)
+	dir, o := packed(t), prepare.Options{Host: host.New(host.Options{}), Ops: ops}
+	require.NoError(t, os.Chmod(filepath.Join(dir, layout.ManifestName), 0o600))
+	_, err = prepare.Run(t.Context(), dir, []prepare.Backend{compiler{o.Host, "v75", "a"}}, o)
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(dir, layout.ManifestName))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
 // Many that begin and end at once, in goroutines and in processes, keep all that they

@@ -17,6 +17,9 @@ var leastThatWorks = regexp.MustCompile(`the least that is sure to work is ([0-9
 // TestBudget: a budget that is too small is refused with the least that works,
 // and that works.
 func TestBudget(t *testing.T) {
+	if raced {
+		t.Skip("the race detector's own memory grows while runs do")
+	}
 	dir, prompts := packed(t, tiny, "w4"), openGolden(t).ragged()
 	b := runtime.Batch{Prompts: prompts, Logits: runtime.All}
 	want := run(t, open(t, dir, runtime.Options{}), b).Logits

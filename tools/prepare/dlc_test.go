@@ -66,22 +66,27 @@ func TestDescribe(t *testing.T) {
 	entries, err := os.ReadDir(to)
 	require.NoError(t, err)
 	require.Len(t, entries, len(graphs), "and nothing else")
+	plain := filepath.Join(t.TempDir(), "any")
+	require.NoError(t, os.WriteFile(plain, nil, 0o666))
+	fresh, err := os.Stat(plain)
+	require.NoError(t, err)
+	usual := fresh.Mode().Perm() // by the umask
 	for _, m := range made {
 		is, err := os.ReadFile(m.File)
 		require.NoError(t, err)
 		require.Equal(t, "first "+m.Graph, string(is))
 		info, err := os.Stat(m.File)
 		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "whatever mode it was written with")
+		require.Equal(t, usual, info.Mode().Perm(), "whatever mode it was written with")
 	}
 	text, fails = "third", ""
-	require.NoError(t, os.Chmod(made[0].File, 0o600))
+	require.NoError(t, os.Chmod(made[0].File, 0o400))
 	left, kept := filepath.Join(to, ".dlc123"), filepath.Join(to, ".dlcs")
 	require.NoError(t, os.MkdirAll(filepath.Join(left, "x"), 0o700), "of one that was killed")
 	require.NoError(t, os.Mkdir(kept, 0o700))
 	_, err = prepare.Describe(t.Context(), dir, to, npu, write, o)
 	require.NoError(t, err)
-	for i, want := range []os.FileMode{0o600, 0o644} {
+	for i, want := range []os.FileMode{0o400, usual} {
 		info, err := os.Stat(made[i].File)
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode().Perm(), "that of the file that it replaces")

@@ -50,6 +50,9 @@ func placeOf(named string) (string, error) {
 // spare refuses a place where something would be lost: a file that the command reads,
 // "-" being stdin, a folder of those, and a package.
 func spare(flag, named, path string, read []string) error {
+	if folder := layout.Around(path); folder != "" {
+		return usagef("--%s %s lies in the package %s: name another place", flag, named, folder)
+	}
 	for _, r := range read {
 		if isFolder(r) {
 			inside, err := within(path, r)
@@ -57,29 +60,14 @@ func spare(flag, named, path string, read []string) error {
 				return err
 			}
 			if inside {
-				return liesIn(flag, named, r)
+				return usagef("--%s %s lies in the folder %s, which the command reads: name another place", flag, named, r)
 			}
 		}
 		if name := replaces(path, r); name != "" {
 			return usagef("--%s: %s is what the command reads: name another", flag, name)
 		}
 	}
-	if folder := layout.Around(path); folder != "" {
-		return liesIn(flag, named, folder)
-	}
 	return nil
-}
-
-func isPackage(folder string) bool {
-	_, err := os.Stat(filepath.Join(folder, layout.ManifestName))
-	return err == nil
-}
-
-func liesIn(flag, named, folder string) error {
-	if isPackage(folder) {
-		return usagef("--%s %s lies in the package %s: name another place", flag, named, folder)
-	}
-	return usagef("--%s %s lies in the folder %s, which the command reads: name another place", flag, named, folder)
 }
 
 // replaces returns the name of what is read that is the file at path, be it in a folder;
